@@ -11,31 +11,31 @@ const DAMAGED = { ...KEPT, problem: "what came is not what its hash says", isDam
 
 /** Answers the last request. */
 class Fetching extends Fetches {
-  #question = 0;
+  #request = 0;
 
   answer(bytes: Uint8Array | null, now = 0): readonly FetchEffect[] {
-    return this.#heed(this.part("job", this.#question, bytes, millis(now)));
+    return this.#track(this.part("job", this.#request, bytes, millis(now)));
   }
 
   override lookedUp(job: string, missing: readonly Artifact[]): readonly FetchEffect[] {
-    return this.#heed(super.lookedUp(job, missing));
+    return this.#track(super.lookedUp(job, missing));
   }
 
   override kept(...args: Parameters<Fetches["kept"]>): readonly FetchEffect[] {
-    return this.#heed(super.kept(...args));
+    return this.#track(super.kept(...args));
   }
 
   override tick(...args: Parameters<Fetches["tick"]>): readonly FetchEffect[] {
-    return this.#heed(super.tick(...args));
+    return this.#track(super.tick(...args));
   }
 
-  #heed(effects: readonly FetchEffect[]): readonly FetchEffect[] {
-    for (const effect of effects) if (effect.kind === "get") this.#question = effect.question;
+  #track(effects: readonly FetchEffect[]): readonly FetchEffect[] {
+    for (const effect of effects) if (effect.kind === "get") this.#request = effect.request;
     return effects;
   }
 }
 
-describe("files of a job", () => {
+describe("Fetches", () => {
   function wanting(): Fetching {
     const fetches = new Fetching(["m1", "m2", "m3"]);
     expect(fetches.want("job", "m2", [FILE])).toEqual([
@@ -45,7 +45,7 @@ describe("files of a job", () => {
     return fetches;
   }
 
-  it("are fetched from the manager that ordered them", () => {
+  it("fetches files from the manager that ordered them", () => {
     const fetches = wanting();
     expect(fetches.answer(BYTES.subarray(0, 2))).toMatchObject([
       { kind: "get", from: "m2", offset: 2 },
@@ -56,7 +56,7 @@ describe("files of a job", () => {
     expect(fetches.size).toBe(0);
   });
 
-  it("are fetched from another manager when the ordering one is gone", () => {
+  it("fetches files from another manager when the ordering one is unavailable", () => {
     const fetches = wanting();
     const get = (from: string) => [{ kind: "get", from, offset: 0 }];
     expect(fetches.answer(null)).toMatchObject(get("m1"));
@@ -67,7 +67,7 @@ describe("files of a job", () => {
     expect(fetches.tick(millis(500))).toMatchObject(get("m2"));
   });
 
-  it("are fetched again from another manager, from the first byte, when a copy is damaged", () => {
+  it("restarts a file from another manager when a copy is damaged", () => {
     const fetches = wanting();
     fetches.answer(BYTES);
     const next = fetches.kept(DAMAGED, millis(0));
@@ -76,7 +76,7 @@ describe("files of a job", () => {
     expect(fetches.kept(KEPT, millis(0))).toEqual([{ kind: "ready", job: "job" }]);
   });
 
-  it("fail the job when every copy is damaged, and at once when the disk is full", () => {
+  it("fails the job when every copy is damaged, and at once when the disk is full", () => {
     const damaged = wanting();
     let effects: ReturnType<typeof damaged.kept> = [];
     for (let copies = 0; effects[0]?.kind !== "failed"; copies++) {
@@ -94,7 +94,7 @@ describe("files of a job", () => {
     ]);
   });
 
-  it("are fetched from the new leader of the job", () => {
+  it("switches to the new leader of the job", () => {
     const fetches = wanting();
     fetches.follow("job", "m3");
     expect(fetches.answer(BYTES.subarray(0, 1))).toMatchObject([
@@ -102,22 +102,22 @@ describe("files of a job", () => {
     ]);
   });
 
-  it("can be requested again while an earlier request is open (T10)", () => {
+  it("ignores answers to a superseded request (T10)", () => {
     const fetches = wanting();
     const get = { kind: "get", from: "m3", offset: 0 };
     fetches.forget("job");
     fetches.want("job", "m3", [FILE]);
-    expect(fetches.lookedUp("job", [FILE])).toMatchObject([{ ...get, question: 2 }]);
-    // A late answer to the superseded request must not be taken for the current one.
+    expect(fetches.lookedUp("job", [FILE])).toMatchObject([{ ...get, request: 2 }]);
+    // A late answer to the superseded request must not be mistaken for the current one.
     expect(fetches.part("job", 1, BYTES.subarray(0, 2), millis(0))).toEqual([]);
     expect(fetches.part("job", 2, BYTES.subarray(0, 2), millis(0))).toMatchObject([
-      { kind: "get", from: "m3", offset: 2, question: 3 },
+      { kind: "get", from: "m3", offset: 2, request: 3 },
     ]);
     expect(fetches.part("job", 2, BYTES.subarray(0, 2), millis(0))).toEqual([]);
     expect(fetches.part("job", 3, BYTES.subarray(2), millis(0))).toMatchObject([{ bytes: BYTES }]);
   });
 
-  it("that are empty ignore a late answer for the previous file", () => {
+  it("ignores a late chunk of the previous file while it stores an empty file", () => {
     const empty = { path: "empty", hash: "ee".repeat(32), bytes: 0 };
     const fetches = wanting();
     fetches.part("job", 1, BYTES, millis(0));
@@ -132,7 +132,7 @@ describe("files of a job", () => {
     ]);
   });
 
-  it("fail the job with a reason when no manager has them", () => {
+  it("fails the job with a reason when no manager has a file", () => {
     const fetches = wanting();
     let effects = fetches.answer(null);
     for (let now = 0; effects[0]?.kind !== "failed"; now += 500) {
@@ -141,7 +141,7 @@ describe("files of a job", () => {
       if (effects.length === 0) fetches.tick(millis(now + 500));
     }
     expect(effects).toMatchObject([
-      { kind: "failed", problem: expect.stringContaining("did not come") },
+      { kind: "failed", problem: expect.stringContaining("could not be fetched") },
     ]);
     expect(fetches.size).toBe(0);
     expect(fetches.nextDeadline()).toBe(null);

@@ -26,7 +26,7 @@ export type FetchEffect =
   | {
       readonly kind: "get";
       readonly job: string;
-      readonly question: number;
+      readonly request: number;
       readonly from: string;
       readonly hash: BlobHash;
       readonly offset: number;
@@ -49,7 +49,7 @@ interface Wanted {
   bytes: Uint8Array;
   offset: number;
   /** Open request; answers to any other are ignored. */
-  question: number | null;
+  request: number | null;
   /** Failed requests since the last received chunk. */
   failures: number;
   /** Complete but damaged copies of the first missing file. */
@@ -71,7 +71,7 @@ export class Fetches {
   readonly #wanted = new Map<string, Wanted>();
   /** Jobs that pause before their next request. */
   readonly #pauses = new Deadlines<string>();
-  #questions = 0;
+  #requestCount = 0;
 
   constructor(managers: readonly string[]) {
     this.#managers = managers;
@@ -89,7 +89,7 @@ export class Fetches {
       missing: [],
       bytes: NO_BYTES,
       offset: 0,
-      question: null,
+      request: null,
       failures: 0,
       damaged: 0,
     });
@@ -117,18 +117,18 @@ export class Fetches {
   /** Chunk of a file; null if there was no answer or the manager lacks the file. */
   part(
     job: string,
-    question: number,
+    request: number,
     bytes: Uint8Array | null,
     now: Millis,
   ): readonly FetchEffect[] {
     const wanted = this.#wanted.get(job);
     const [file] = wanted?.missing ?? [];
-    if (wanted === undefined || file === undefined || wanted.question !== question) return [];
-    wanted.question = null;
+    if (wanted === undefined || file === undefined || wanted.request !== request) return [];
+    wanted.request = null;
     if (bytes === null || bytes.length === 0) return this.#askNext(job, wanted, file, now);
     wanted.failures = 0;
     if (wanted.offset + bytes.length > file.bytes) {
-      return this.#fail(job, `${file.path} is larger than was said`);
+      return this.#fail(job, `${file.path} is larger than its declared ${file.bytes} bytes`);
     }
     wanted.bytes.set(bytes, wanted.offset);
     wanted.offset += bytes.length;
@@ -175,17 +175,20 @@ export class Fetches {
     wanted.bytes = new Uint8Array(file.bytes);
     wanted.offset = 0;
     wanted.damaged = 0;
-    wanted.question = null;
+    wanted.request = null;
     if (file.bytes > 0) return this.#get(job, wanted);
     return [{ kind: "keep", job, hash: file.hash, bytes: wanted.bytes }];
   }
 
   #askNext(job: string, wanted: Wanted, file: Artifact, now: Millis): readonly FetchEffect[] {
     const { sources } = wanted;
-    const [asked = ""] = sources;
+    const [current = ""] = sources;
     if (++wanted.failures >= ROUNDS_MAX * sources.length)
-      return this.#fail(job, `${file.path} did not come from ${asked} or any other manager`);
-    wanted.sources = [...sources.slice(1), asked];
+      return this.#fail(
+        job,
+        `${file.path} could not be fetched from ${current} or any other manager`,
+      );
+    wanted.sources = [...sources.slice(1), current];
     if (wanted.failures % sources.length > 0) return this.#get(job, wanted);
     this.#pauses.set(job, now + PAUSE_MS);
     return [];
@@ -196,9 +199,9 @@ export class Fetches {
     const [file] = missing;
     const [from] = sources;
     if (file === undefined || from === undefined) return [];
-    const question = ++this.#questions;
-    wanted.question = question;
-    return [{ kind: "get", job, question, from, hash: file.hash, offset }];
+    const request = ++this.#requestCount;
+    wanted.request = request;
+    return [{ kind: "get", job, request, from, hash: file.hash, offset }];
   }
 
   #fail(job: string, problem: string): readonly FetchEffect[] {

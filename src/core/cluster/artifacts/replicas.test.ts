@@ -12,7 +12,7 @@ class Members {
   readonly names: readonly NodeId[];
   readonly machines = new Map<NodeId, Replicas>();
   readonly disks = new Map<NodeId, Map<string, string>>();
-  readonly said = new Map<NodeId, string[]>();
+  readonly outcomes = new Map<NodeId, string[]>();
   readonly down = new Set<NodeId>();
   /** Members that reject every blob. */
   readonly full = new Set<NodeId>();
@@ -26,7 +26,7 @@ class Members {
     for (const self of this.names) {
       this.machines.set(self, new Replicas({ self, members: this.names }));
       this.disks.set(self, new Map());
-      this.said.set(self, []);
+      this.outcomes.set(self, []);
     }
     for (const self of this.names)
       for (const other of this.names)
@@ -91,15 +91,15 @@ class Members {
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) next();
   }
 
-  words(name: string): readonly string[] {
-    return this.said.get(name as NodeId) ?? [];
+  outcomesOf(name: string): readonly string[] {
+    return this.outcomes.get(name as NodeId) ?? [];
   }
 
   follow(self: NodeId, effects: readonly ReplicaEffect[]): void {
     for (const effect of effects)
       if (effect.kind === "read" || effect.kind === "put")
         this.#queue.push(() => this.#answer(self, effect));
-      else this.said.get(self)?.push(`${effect.kind} ${effect.hash}`);
+      else this.outcomes.get(self)?.push(`${effect.kind} ${effect.hash}`);
   }
 
   #answer(self: NodeId, effect: Extract<ReplicaEffect, { kind: "read" | "put" }>): void {
@@ -142,84 +142,84 @@ class Members {
 
 const TEXT = "a blob of several parts";
 
-describe("replicated blobs", () => {
-  it("are ready when a quorum has them, and reach every member", () => {
+describe("Replicas", () => {
+  it("reports a blob ready when a quorum has it, and copies it to every member", () => {
     const members = new Members(3);
     members.put("m1", TEXT);
     members.replicate("m1", TEXT);
-    expect(members.words("m1")).toEqual([`ready ${TEXT}`]);
+    expect(members.outcomesOf("m1")).toEqual([`ready ${TEXT}`]);
     for (const name of members.names) expect(members.disk(name).get(TEXT)).toBe(TEXT);
     expect(members.machine("m1").size).toBe(0);
     expect(members.machine("m1").nextDeadline()).toBe(null);
   });
 
-  it("are ready at once in a group of one", () => {
+  it("reports a blob ready at once in a group of one", () => {
     const members = new Members(1);
     members.put("m1", "x");
     members.replicate("m1", "x", "y");
-    expect(members.words("m1")).toEqual(["ready x", "absent y"]);
+    expect(members.outcomesOf("m1")).toEqual(["ready x", "absent y"]);
   });
 
-  it("wait while a quorum is unreachable, and are ready once it is back", () => {
+  it("waits for an unreachable quorum, and reports ready once it is back", () => {
     const members = new Members(3);
     members.cut("m2", true);
     members.cut("m3", true);
     members.put("m1", TEXT);
     members.replicate("m1", TEXT);
     members.run(10_000);
-    expect(members.words("m1")).toEqual([]);
+    expect(members.outcomesOf("m1")).toEqual([]);
     members.cut("m3", false);
     members.run(2_000);
-    expect(members.words("m1")).toEqual([`ready ${TEXT}`]);
+    expect(members.outcomesOf("m1")).toEqual([`ready ${TEXT}`]);
     expect(members.disk("m2").has(TEXT)).toBe(false);
   });
 
-  it("are fetched from a member that has them", () => {
+  it("fetches a blob from a member that has it", () => {
     const members = new Members(3);
     members.put("m3", TEXT);
     members.fetch("m1", TEXT);
-    expect(members.words("m1")).toEqual([`found ${TEXT}`]);
+    expect(members.outcomesOf("m1")).toEqual([`found ${TEXT}`]);
     expect(members.disk("m1").get(TEXT)).toBe(TEXT);
   });
 
-  it("are fetched from another member before they are copied on", () => {
+  it("fetches a missing blob before replicating it", () => {
     const members = new Members(3);
     members.cut("m1", true);
     members.put("m2", TEXT);
     members.cut("m1", false);
     members.replicate("m1", TEXT);
-    expect(members.words("m1")).toEqual([`ready ${TEXT}`]);
+    expect(members.outcomesOf("m1")).toEqual([`ready ${TEXT}`]);
     for (const name of members.names) expect(members.disk(name).get(TEXT)).toBe(TEXT);
   });
 
-  it("are absent when no member has them", () => {
+  it("reports a blob absent when no member has it", () => {
     const members = new Members(3);
     members.replicate("m1", TEXT);
-    expect(members.words("m1")).toEqual([`absent ${TEXT}`]);
+    expect(members.outcomesOf("m1")).toEqual([`absent ${TEXT}`]);
     expect(members.machine("m1").size).toBe(0);
   });
 
-  it("resume an interrupted copy", () => {
+  it("resumes an interrupted copy", () => {
     const members = new Members(3);
     members.put("m1", TEXT);
     members.disk("m2").set(`${TEXT}.part`, TEXT.slice(0, 20));
     members.cut("m3", true);
     members.replicate("m1", TEXT);
-    expect(members.words("m1")).toEqual([`ready ${TEXT}`]);
+    expect(members.outcomesOf("m1")).toEqual([`ready ${TEXT}`]);
     expect(members.parts).toBe(2);
   });
 
-  it("are retried while a member rejects them, and abandoned when no caller asks any more", () => {
+  it("retries a member that rejects a blob, and gives up when callers stop asking", () => {
     const members = new Members(3);
     members.full.add("m2" as NodeId).add("m3" as NodeId);
     members.put("m1", TEXT);
     members.replicate("m1", TEXT);
     members.run(10_000);
-    expect(members.words("m1")).toEqual([]);
+    expect(members.outcomesOf("m1")).toEqual([]);
     expect(members.parts).toBeLessThan(30);
     members.full.clear();
     members.run(2_000);
-    expect(members.words("m1")).toEqual([`ready ${TEXT}`]);
+    expect(members.outcomesOf("m1")).toEqual([`ready ${TEXT}`]);
     members.full.add("m2" as NodeId).add("m3" as NodeId);
     members.put("m1", "other");
     members.replicate("m1", "other");
@@ -228,42 +228,42 @@ describe("replicated blobs", () => {
     expect(members.machine("m1").nextDeadline()).toBe(null);
   });
 
-  it("are kept by a quorum of the others when the local disk rejects them", () => {
+  it("replicates a blob that the local disk rejects to a quorum of the others", () => {
     const members = new Members(3);
     members.lend("m1", TEXT);
     members.run(2_000);
-    expect(members.words("m1")).toEqual([`ready ${TEXT}`]);
+    expect(members.outcomesOf("m1")).toEqual([`ready ${TEXT}`]);
     expect([members.disk("m2").has(TEXT), members.disk("m3").has(TEXT)]).toEqual([true, true]);
   });
 
-  it("need one other member with space when the local disk rejects them, and wait for unreachable ones", () => {
+  it("needs one other member with space when the local disk rejects a blob, and waits for unreachable ones", () => {
     const members = new Members(3);
     members.full.add("m2" as NodeId);
     members.cut("m3", true);
     members.lend("m1", TEXT);
     members.run(120_000);
-    expect(members.words("m1")).toEqual([]);
+    expect(members.outcomesOf("m1")).toEqual([]);
     members.cut("m3", false);
     members.run(120_000);
-    expect(members.words("m1")).toEqual([`ready ${TEXT}`]);
+    expect(members.outcomesOf("m1")).toEqual([`ready ${TEXT}`]);
     const full = new Members(3);
     full.full.add("m2" as NodeId).add("m3" as NodeId);
     full.lend("m1", TEXT);
     full.run(60_000);
-    expect(full.words("m1")).toEqual([`absent ${TEXT}`]);
+    expect(full.outcomesOf("m1")).toEqual([`absent ${TEXT}`]);
   });
 
-  it("are fetched from the next member when one does not answer", () => {
+  it("fetches from the next member when one does not answer", () => {
     const members = new Members(3);
     members.put("m3", TEXT);
     members.silent.add("m2" as NodeId);
     members.fetch("m1", TEXT);
-    expect(members.words("m1")).toEqual([]);
+    expect(members.outcomesOf("m1")).toEqual([]);
     members.run(6_000);
-    expect(members.words("m1")).toEqual([`found ${TEXT}`]);
+    expect(members.outcomesOf("m1")).toEqual([`found ${TEXT}`]);
   });
 
-  it("are not assumed to be on a member whose disk was lost", () => {
+  it("copies a blob again to a member whose disk was lost", () => {
     const members = new Members(3);
     members.put("m1", TEXT);
     members.replicate("m1", TEXT);
@@ -272,13 +272,13 @@ describe("replicated blobs", () => {
       members.disk(name).clear();
     }
     members.replicate("m1", TEXT);
-    expect(members.words("m1")).toEqual([`ready ${TEXT}`]);
+    expect(members.outcomesOf("m1")).toEqual([`ready ${TEXT}`]);
     members.cut("m2", false);
-    expect(members.words("m1")).toEqual([`ready ${TEXT}`, `ready ${TEXT}`]);
+    expect(members.outcomesOf("m1")).toEqual([`ready ${TEXT}`, `ready ${TEXT}`]);
     expect(members.disk("m2").get(TEXT)).toBe(TEXT);
   });
 
-  it("are on a quorum when reported ready, for any number of blobs and any partitions", () => {
+  it("reports ready only when a quorum has the blob, for any number of blobs and any partitions", () => {
     for (let seed = 0; seed < 50; seed++) {
       const random = new Random(`replicas ${seed}`);
       const members = new Members(5);
@@ -292,9 +292,9 @@ describe("replicated blobs", () => {
       }
       for (const name of members.names) members.cut(name, false);
       members.run(20_000);
-      for (const [name, words] of members.said)
-        for (const word of words.filter((one) => one.startsWith("ready "))) {
-          const text = word.slice("ready ".length);
+      for (const [name, outcomes] of members.outcomes)
+        for (const outcome of outcomes.filter((one) => one.startsWith("ready "))) {
+          const text = outcome.slice("ready ".length);
           const holders = members.names.filter((one) => members.disk(one).has(text));
           expect([seed, name, holders.length >= 3]).toEqual([seed, name, true]);
         }

@@ -212,14 +212,14 @@ export class Replicas {
   }
 
   /** Answer to `put`: number of bytes the receiver has. */
-  onPut(request: number, held: number, now: Millis): readonly ReplicaEffect[] {
+  onPut(request: number, stored: number, now: Millis): readonly ReplicaEffect[] {
     this.#now = now;
     const copy = this.#answered(request);
     if (copy === null) return [];
     // A receiver that makes no progress is skipped for a while.
-    if (held < copy.total && held <= copy.offset) this.#fail(copy);
-    else if (held < copy.total) {
-      copy.offset = held;
+    if (stored < copy.total && stored <= copy.offset) this.#fail(copy);
+    else if (stored < copy.total) {
+      copy.offset = stored;
       this.#read(copy);
     } else {
       this.#end(copy);
@@ -316,10 +316,10 @@ export class Replicas {
   #isOver(hash: BlobHash, wanted: Wanted): boolean {
     if (wanted.ready || !this.#lent.has(hash) || this.#here.has(hash)) return true;
     const isKept = this.#others.some((member) => this.#hasAcknowledged(hash, member));
-    const isAsked = this.#others.every(
+    const hasAskedAll = this.#others.every(
       (member) => this.#up.has(member) && wanted.failed.has(member),
     );
-    if (!isKept && !isAsked) return false;
+    if (!isKept && !hasAskedAll) return false;
     this.#effects.push({ kind: isKept ? "ready" : "absent", hash });
     return true;
   }

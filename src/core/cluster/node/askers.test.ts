@@ -30,15 +30,15 @@ const called = (stream: StreamId, role: "client" | "gate" | "manager" = "client"
   message: watch,
 });
 
-describe("callers of a process", () => {
-  it("are answered once", () => {
+describe("Askers", () => {
+  it("answers each caller once", () => {
     const { askers } = newAskers();
     const id = askers.add({ stream: first });
     expect(askers.take(id)).toEqual({ stream: first });
     expect(askers.take(id)).toBeUndefined();
   });
 
-  it("may have a limited number of open requests, without blocking others", () => {
+  it("limits the open requests of one caller without blocking others", () => {
     const { askers } = newAskers();
     const ask = (stream: StreamId) => askers.admit({ stream }, called(stream));
     const ids = Array.from({ length: ASKED_MAX }, () => ask(first));
@@ -51,7 +51,7 @@ describe("callers of a process", () => {
     expect(ask(first)).toBeTypeOf("number");
   });
 
-  it("are forgotten with their connection, which frees their slots", () => {
+  it("forgets callers when their connection closes, and frees their slots", () => {
     const { askers, guard } = newAskers();
     const ids = [first, second, first].map((stream) => askers.admit({ stream }, called(stream)));
     expect(guard.view(0 as Millis).inFlight).toBe(3);
@@ -65,7 +65,7 @@ describe("callers of a process", () => {
     expect(guard.view(0 as Millis).inFlight).toBe(0);
   });
 
-  it("are refused with a retry delay when this node is overloaded, unless they are members", () => {
+  it("refuses clients with a retry delay under overload, but not members", () => {
     const { askers, guard } = newAskers();
     guard.sample({ lagMs: 600, cpu: 0, memory: 0, queue: 0 }, 0 as Millis);
     expect(askers.admit({ stream: first }, called(first))).toMatchObject({
@@ -77,22 +77,22 @@ describe("callers of a process", () => {
     expect(guard.view(0 as Millis).shed).toEqual({ critical: 0, high: 0, normal: 1, low: 0 });
   });
 
-  it("are refused to submit code when clients are not listed in codeFrom, while gates may dispatch", () => {
+  it("rejects jobs of clients that are not listed in codeFrom, but not of gates", () => {
     const value = { kind: "submit", key: "k" } as Extract<ClientRequest, { kind: "submit" }>;
     const message: StreamEnvelope = { name: "clientRequest", correlation: 8, value };
-    const asked = (codeFrom: CodeFrom, role: "client" | "gate") => {
+    const submit = (codeFrom: CodeFrom, role: "client" | "gate") => {
       const askers = new Askers<Who>(new RequestGuard(ADMISSION_LIMITS.gate), codeFrom);
       return askers.admit({ stream: first }, { stream: first, role, name: role, message });
     };
-    expect(asked([], "client")).toMatchObject({
+    expect(submit([], "client")).toMatchObject({
       reason: "invalid",
       message: expect.stringContaining("codeFrom"),
     });
-    expect(asked([], "gate")).toBeTypeOf("number");
-    expect(asked(["clients"], "client")).toBeTypeOf("number");
+    expect(submit([], "gate")).toBeTypeOf("number");
+    expect(submit(["clients"], "client")).toBeTypeOf("number");
   });
 
-  it("have their answer times reported to the guard", () => {
+  it("reports answer times to the guard", () => {
     const { askers, guard } = newAskers();
     const id = askers.admit({ stream: first }, called(first));
     askers.at(600 as Millis);

@@ -1,4 +1,4 @@
-/** Callers that wait for an answer of this process, by request id. */
+/** Callers waiting for an answer from this process, by request id. */
 
 import type { StreamEnvelope } from "../../../wire/registry.ts";
 import type { Millis } from "../../base/brand.ts";
@@ -61,7 +61,7 @@ export class Askers<Who extends Asker> {
   }
 
   /**
-   * Returns the id of an admitted request, or a refusal; then nothing is started. Requests between managers and workers
+   * Returns the id of an admitted request, or a refusal if it must not start. Requests between managers and workers
    * have limits of their own.
    */
   admit(who: Who, { message, name, role, stream }: Called): number | Refusal {
@@ -80,7 +80,7 @@ export class Askers<Who extends Asker> {
     return this.#guard.rules.refusedUnbegun ? null : this.nextId();
   }
 
-  /** Removes and returns the caller; undefined if it was answered or is gone. */
+  /** Removes and returns the caller; undefined if it was answered or has disconnected. */
   take(id: number): Who | undefined {
     return this.#end(id, true);
   }

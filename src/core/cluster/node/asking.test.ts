@@ -22,14 +22,14 @@ describe("a client request", () => {
     expect(asking.take(answer, ONE, BOTH, 40)).toEqual({ kind: "decided", answer });
   });
 
-  it("about an unknown job fails when all connected nodes deny it, after a delay", () => {
+  it("fails for an unknown job when all connected nodes deny it, after a delay", () => {
     const asking = new Asking(null, 0);
     expect(asking.take(UNKNOWN, ONE, BOTH, 100).kind).toBe("again");
     expect(asking.take(UNKNOWN, TWO, BOTH, 200).kind).toBe("again");
     expect(asking.take(UNKNOWN, ONE, BOTH, 3_100)).toEqual({ kind: "givenUp", refusal: UNKNOWN });
   });
 
-  it("about an unknown job fails at once when only one node exists", () => {
+  it("fails at once for an unknown job when only one node exists", () => {
     const only = { connected: [ONE], isRefused: false, isOnly: true };
     const verdict = new Asking(null, 0).take(UNKNOWN, ONE, only, 100);
     expect(verdict).toEqual({ kind: "givenUp", refusal: UNKNOWN });
@@ -42,7 +42,7 @@ describe("a client request", () => {
       expect(asking.take(UNKNOWN, ONE, BOTH, now).kind).toBe("again");
   });
 
-  it("about an accepted job is never answered with unknown job", () => {
+  it("is never answered with unknown job for an accepted job", () => {
     const asking = new Asking("j1", 0);
     for (let now = 0; now <= 30_000; now += 200)
       for (const from of KNOWN) expect(asking.take(UNKNOWN, from, BOTH, now).kind).toBe("again");

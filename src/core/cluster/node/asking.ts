@@ -3,7 +3,7 @@
  * to stop. Managers and gates come and go, and one of them may lag behind the others.
  *
  *     ask ─▶ decided
- *      ▲ └─▶ again, at another node or the one named ─┐
+ *      ▲ └─▶ retry at another node or the one named ──┐
  *      └──────────────────────────────────────────────┘ … or given up
  */
 
@@ -12,7 +12,7 @@ import { type ClientAnswer, type Refusal, type RefusalReason, refusal } from "..
 
 /** Time limit of all attempts together when no node answers or leads. */
 const PATIENCE_MS = 30_000;
-/** Time by which a follower may learn of a job later than the leader. */
+/** Maximum lag of a follower behind the leader when it learns of a job. */
 const BEHIND_MS = 3_000;
 
 /** Whether to retry: another node may know more, or the same one later. */

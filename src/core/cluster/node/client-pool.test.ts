@@ -42,8 +42,11 @@ class World {
   /** Gates that were asked, in order. */
   readonly asked: string[] = [];
   /** Outcome of each request, in order of completion. */
-  readonly answers: { readonly id: number; readonly said: string | null; readonly at: number }[] =
-    [];
+  readonly answers: {
+    readonly id: number;
+    readonly outcome: string | null;
+    readonly at: number;
+  }[] = [];
   /** Whether gates omit the correlation of a refused message, as earlier versions do. */
   isUnspecific = false;
   readonly client: ClientProcess;
@@ -65,8 +68,8 @@ class World {
     for (const effect of this.client.step(input, this.now)) {
       if (effect.kind === "answered") {
         const { answer, id } = effect;
-        const said = answer?.name === "refusal" ? answer.value.text : (answer?.name ?? null);
-        this.answers.push({ id, said, at: this.now });
+        const outcome = answer?.name === "refusal" ? answer.value.text : (answer?.name ?? null);
+        this.answers.push({ id, outcome, at: this.now });
       } else if (effect.kind !== "link") this.#pipes.run(this.#side, effect);
     }
   }
@@ -143,20 +146,20 @@ describe("a message that is not understood", () => {
     world.ask();
     world.ask(UNREADABLE);
     expect(world.answers).toEqual([
-      { id: 3, said: NOT_UNDERSTOOD_HERE, at: 0 },
-      { id: 2, said: null, at: 0 },
+      { id: 3, outcome: NOT_UNDERSTOOD_HERE, at: 0 },
+      { id: 2, outcome: null, at: 0 },
     ]);
     world.silent.clear();
     world.run(TIMEOUT_MS);
     world.ask();
-    expect(world.answers.at(-1)).toMatchObject({ id: 4, said: "clientAnswer" });
+    expect(world.answers.at(-1)).toMatchObject({ id: 4, outcome: "clientAnswer" });
   });
 
   it("is identified without a correlation if it is the only open one", () => {
     const world = new World("", { g1: "x" });
     world.isUnspecific = true;
     world.ask();
-    expect(world.answers).toEqual([{ id: 2, said: NOT_UNDERSTOOD_HERE, at: 0 }]);
+    expect(world.answers).toEqual([{ id: 2, outcome: NOT_UNDERSTOOD_HERE, at: 0 }]);
   });
 });
 

@@ -76,8 +76,8 @@ describe("a client", () => {
     const at = answeredAt(client, { [ONE]: HTTP_ANSWERS, [TWO]: NOBODY_LISTENS });
     expect(at).toBeLessThan(TIMEOUT_MS);
     expect(client.isRefused).toBe(true);
-    const why = 'something else than Hyperscale is there: it began with "HTTP"';
-    expect(client.problems()[0]).toBe(`${ONE}: ${why}`);
+    const reason = 'something else than Hyperscale is there: it began with "HTTP"';
+    expect(client.problems()[0]).toBe(`${ONE}: ${reason}`);
   });
 
   it("waits for servers that do not listen yet", () => {
@@ -87,7 +87,7 @@ describe("a client", () => {
     expect(client.isRefused).toBe(false);
   });
 
-  it("does not take a server that exits during the greeting for one that rejects", () => {
+  it("does not mistake a server that exits during the greeting for one that rejects it", () => {
     const client = clientOf();
     let dials = 0;
     const restarting: Fate = (stream) =>

@@ -73,7 +73,7 @@ export type ClientEffect =
       readonly problem: string | null;
     };
 
-interface Asked {
+interface PendingRequest {
   readonly to: Address;
   readonly at: Millis;
 }
@@ -87,7 +87,7 @@ export class ClientProcess {
   readonly #datacenter: string;
   readonly #node: string;
   readonly #pool: PeerPool;
-  readonly #asked = new Map<number, Asked>();
+  readonly #pending = new Map<number, PendingRequest>();
   /** Requests waiting for a connection. */
   #waiting: Extract<ClientInput, { kind: "ask" }>[] = [];
   readonly #deadlines = new Deadlines<number>();
@@ -227,7 +227,7 @@ export class ClientProcess {
   }
 
   #send(to: Address, id: number, message: StreamEnvelope): void {
-    this.#asked.set(id, { to, at: this.#now });
+    this.#pending.set(id, { to, at: this.#now });
     this.#links.send(to, encodeStreamMessage({ ...message, correlation: id }), this.#now);
   }
 
@@ -252,7 +252,7 @@ export class ClientProcess {
     }
     const last = this.#preferred;
     this.#preferred = this.#pool.choose() as Address | null;
-    // Takes the next one, if possible not the current one.
+    // Draws once more if the pool returned the current manager.
     if (this.#preferred === last) this.#preferred = this.#pool.choose() as Address | null;
   }
 
@@ -269,7 +269,7 @@ export class ClientProcess {
   /** Completes a message that the peer does not understand: a retry would fail too. */
   #onRefused(manager: Address, refusal: Extract<StreamEnvelope, { name: "refusal" }>): void {
     if (refusal.value.code !== NOT_UNDERSTOOD) return;
-    const open = [...this.#asked].filter(([, { to }]) => to === manager).map(([id]) => id);
+    const open = [...this.#pending].filter(([, { to }]) => to === manager).map(([id]) => id);
     // Earlier versions do not send the correlation.
     const [only] = open.length === 1 ? open : [];
     const id = refusal.correlation === 0 ? only : refusal.correlation;
@@ -280,28 +280,28 @@ export class ClientProcess {
     this.#up.delete(manager);
     this.#pool.remove(manager, this.#now);
     this.#effects.push({ kind: "link", manager, up: false, problem });
-    for (const [id, { to }] of [...this.#asked]) if (to === manager) this.#settle(id, null);
+    for (const [id, { to }] of [...this.#pending]) if (to === manager) this.#settle(id, null);
     if (this.isRefused) for (const { id } of this.#waiting) this.#settle(id, null);
   }
 
-  #judge({ at, to }: Asked, isAnswered: boolean): void {
+  #judge({ at, to }: PendingRequest, isAnswered: boolean): void {
     if (isAnswered) this.#pool.succeeded(to, this.#now - at, this.#now);
     else this.#pool.failed(to, this.#now);
   }
 
   #settle(id: number, answer: StreamEnvelope | null): void {
-    const asked = this.#asked.get(id);
-    this.#asked.delete(id);
-    if (asked !== undefined) this.#judge(asked, answer !== null);
+    const pending = this.#pending.get(id);
+    this.#pending.delete(id);
+    if (pending !== undefined) this.#judge(pending, answer !== null);
     if (id > PROBE_IDS_FROM) {
       this.#deadlines.delete(id);
       return;
     }
     const waited = this.#waiting.some((ask) => ask.id === id);
-    if (asked === undefined && !waited) return;
+    if (pending === undefined && !waited) return;
     this.#waiting = this.#waiting.filter((ask) => ask.id !== id);
     this.#deadlines.delete(id);
-    const from = answer === null ? null : (asked?.to ?? null);
+    const from = answer === null ? null : (pending?.to ?? null);
     this.#effects.push({ kind: "answered", id, from, answer });
   }
 }

@@ -76,9 +76,9 @@ export class GateProcess {
   readonly #datacenters: ReadonlyMap<string, DatacenterLinks>;
   readonly #guard: RequestGuard;
   readonly #askers: Askers<Asker>;
-  /** Chunks read by the gate itself: its own id by the id of the read. */
+  /** Chunks read by the gate itself: the id used by the gate, by the id of the read. */
   readonly #reading = new Map<number, number>();
-  #heard: GateInput[] = [];
+  #inputs: GateInput[] = [];
   #effects: GateProcessEffect[] = [];
   #isStarted = false;
   #now = 0 as Millis;
@@ -111,7 +111,7 @@ export class GateProcess {
     switch (input.kind) {
       case "pressure":
         this.#effects.push(...this.#guard.sample(input, now, this.ledger.undurable.delayMs(now)));
-        this.#heard.push({
+        this.#inputs.push({
           ...{ kind: "pressed", level: this.#guard.backpressure },
           state: this.#guard.view(now).state,
         });
@@ -120,7 +120,7 @@ export class GateProcess {
       case "blobsGone":
       case "blobRead":
       case "report":
-        this.#heard.push(input);
+        this.#inputs.push(input);
         return;
       case "blobNotKept":
         // The result is fetched again on the next request for it.
@@ -136,7 +136,7 @@ export class GateProcess {
         return;
       case "tick":
         for (const name of this.#datacenters.keys()) this.#stepLinks(name, { kind: "tick" });
-        this.#heard.push({ kind: "tick" });
+        this.#inputs.push({ kind: "tick" });
         this.ledger.take(input, now, wall);
         return;
       default:
@@ -147,10 +147,10 @@ export class GateProcess {
   flush(): readonly GateProcessEffect[] {
     for (;;) {
       for (const effect of this.ledger.flush()) this.#onLedger(effect);
-      if (this.#heard.length === 0) break;
-      const heard = this.#heard;
-      this.#heard = [];
-      for (const input of heard)
+      if (this.#inputs.length === 0) break;
+      const inputs = this.#inputs;
+      this.#inputs = [];
+      for (const input of inputs)
         for (const effect of this.#gate.step(input, this.#now, this.#wall)) this.#perform(effect);
     }
     const effects = this.#effects;
@@ -190,27 +190,27 @@ export class GateProcess {
       case "answer":
         // Tokens of the gate are negative; others belong to callers of the node itself.
         if (effect.token >= 0) break;
-        this.#heard.push({ kind: "ledger", token: -effect.token, answer: effect.answer });
+        this.#inputs.push({ kind: "ledger", token: -effect.token, answer: effect.answer });
         return;
       case "leads": {
         const { group, leads, view } = effect;
-        this.#heard.push({ kind: "leads", group, view, leads });
+        this.#inputs.push({ kind: "leads", group, view, leads });
         break;
       }
       case "applied":
-        this.#heard.push({ kind: "applied", group: effect.group });
+        this.#inputs.push({ kind: "applied", group: effect.group });
         break;
       case "peer":
       case "peerDrains":
       case "diskProblem":
       case "peerHealth":
-        this.#heard.push(effect);
+        this.#inputs.push(effect);
         break;
       case "serving":
         // Nothing is dialled before the disk is read.
         this.#isStarted = true;
         for (const name of this.#datacenters.keys()) this.#stepLinks(name, { kind: "start" });
-        this.#heard.push({ kind: "tick" });
+        this.#inputs.push({ kind: "tick" });
         break;
       case "called":
         this.#onCalled(effect);
@@ -243,7 +243,8 @@ export class GateProcess {
           this.#say(stream, { name: "clientAnswer", correlation, value });
         }
         const begun = this.#askers.begun(id);
-        if (begun !== null) this.#heard.push({ kind: "client", id: begun, request: message.value });
+        if (begun !== null)
+          this.#inputs.push({ kind: "client", id: begun, request: message.value });
         if (typeof id === "number") this.#effects.push(...steeringOf(called));
         return;
       }
@@ -307,7 +308,7 @@ export class GateProcess {
     const links = this.#datacenters.get(datacenter);
     const to = links?.managers.find(({ name }) => name === manager)?.address;
     if (to === undefined) {
-      this.#heard.push({ kind: "answered", id, answer: null });
+      this.#inputs.push({ kind: "answered", id, answer: null });
       return;
     }
     this.#stepLinks(datacenter, {
@@ -326,7 +327,7 @@ export class GateProcess {
     switch (effect.kind) {
       case "answered": {
         const { answer, id } = effect;
-        this.#heard.push({
+        this.#inputs.push({
           kind: "answered",
           id,
           answer: answer === null ? null : answerOf(answer),
@@ -337,7 +338,7 @@ export class GateProcess {
         const { manager: address, up } = effect;
         const known = this.#datacenters.get(datacenter)?.managers ?? [];
         const manager = known.find((one) => one.address === address)?.name;
-        if (manager !== undefined) this.#heard.push({ kind: "link", datacenter, manager, up });
+        if (manager !== undefined) this.#inputs.push({ kind: "link", datacenter, manager, up });
         return;
       }
       default:
@@ -348,7 +349,7 @@ export class GateProcess {
   #onBlobPart({ bytes, id, total }: Extract<AboveInput, { kind: "blobPart" }>): void {
     const own = this.#reading.get(id);
     this.#reading.delete(id);
-    if (own !== undefined) this.#heard.push({ kind: "partRead", id: own, total, bytes });
+    if (own !== undefined) this.#inputs.push({ kind: "partRead", id: own, total, bytes });
   }
 
   #onBlobPut({ held, id, problem }: Extract<AboveInput, { kind: "blobPutDone" }>): void {
@@ -384,7 +385,7 @@ function envelopeOf(message: ManagerMessage): StreamEnvelope {
   }
 }
 
-/** Null for messages that are no answer of a manager. */
+/** Null for messages that are not an answer from a manager. */
 function answerOf(message: StreamEnvelope): ManagerAnswer | null {
   switch (message.name) {
     case "clientAnswer":

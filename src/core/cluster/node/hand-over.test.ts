@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { HandOver } from "./hand-over.ts";
 
 describe("a node that hands over leadership", () => {
-  it("waits for available successors, but not for ever", () => {
+  it("waits for available successors for a limited time", () => {
     const handOver = new HandOver();
     handOver.begin(1_000);
     for (let now = 1_000; now < 16_000; now += 1_000) {

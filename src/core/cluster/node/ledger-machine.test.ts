@@ -53,7 +53,7 @@ class Ledger {
   readonly pipes = new Pipes();
   readonly machines: LedgerMachine[];
   readonly answers: LedgerAnswer[] = [];
-  readonly said: string[][] = NAMES.map(() => []);
+  readonly events: string[][] = NAMES.map(() => []);
   readonly files = NAMES.map(() => new MemoryFiles());
   readonly #regions: (of: number) => readonly string[];
   readonly #sides: ReturnType<Pipes["add"]>[] = [];
@@ -122,7 +122,7 @@ class Ledger {
   /** Kills the process and restarts it on its disk. */
   restart(index: number): void {
     this.pipes.breakAll();
-    this.said[index] = [];
+    this.events[index] = [];
     this.machines[index] = this.#machine(index, this.#regions(index));
     this.take(index, { kind: "open", first: null, identity: `disk ${index}` });
   }
@@ -195,19 +195,21 @@ class Ledger {
         this.answers.push(effect.answer);
         return;
       case "log":
-        this.said[index]?.push(`${effect.event} ${Object.values(effect.fields).join(" ")}`);
+        this.events[index]?.push(`${effect.event} ${Object.values(effect.fields).join(" ")}`);
         return;
       case "peerHealth":
-        this.said[index]?.push(`peerHealth ${effect.peer} ${effect.health.pressure}`);
+        this.events[index]?.push(`peerHealth ${effect.peer} ${effect.health.pressure}`);
         return;
       case "callerGone":
-        this.said[index]?.push(`callerGone ${effect.byPeer ? "by itself" : "for another reason"}`);
+        this.events[index]?.push(
+          `callerGone ${effect.byPeer ? "by itself" : "for another reason"}`,
+        );
         return;
       case "left":
-        this.said[index]?.push(`left ${effect.leading}`);
+        this.events[index]?.push(`left ${effect.leading}`);
         return;
       default:
-        this.said[index]?.push(effect.kind);
+        this.events[index]?.push(effect.kind);
     }
   }
 }
@@ -220,16 +222,16 @@ const submit: LedgerRequest = {
   assignedDcs: ["dc1"],
 };
 
-describe("nodes of one ledger", () => {
-  it("distinguish a connection broken by the network from one closed by the peer", () => {
+describe("a ledger node", () => {
+  it("distinguishes a connection broken by the network from one closed by the peer", () => {
     const ledger = new Ledger().open();
     ledger.pipes.breakAll();
     ledger.pass(3_000);
-    expect(ledger.said[0]).toContain("callerGone for another reason");
-    expect(ledger.said[0]).not.toContain("callerGone by itself");
+    expect(ledger.events[0]).toContain("callerGone for another reason");
+    expect(ledger.events[0]).not.toContain("callerGone by itself");
   });
 
-  it("reject a peer that returns with an older copy of its data, with the reason", () => {
+  it("rejects a peer that returns with an older copy of its data, with the reason", () => {
     const ledger = new Ledger().open();
     const old = new Map([...(ledger.files[2]?.files ?? [])].map(([path, b]) => [path, b.slice()]));
     for (let i = 0; i < 3; i++) {
@@ -241,56 +243,56 @@ describe("nodes of one ledger", () => {
     for (const [path, bytes] of old) files?.set(path, bytes);
     ledger.restart(2);
     ledger.pass(2_000);
-    expect(ledger.said[2]).toContain("outdated");
-    expect(ledger.said[0]?.join()).toContain(
+    expect(ledger.events[2]).toContain("outdated");
+    expect(ledger.events[0]?.join()).toContain(
       "peer.refused n2 OLD_LOG: the log of n2 ends at record",
     );
     expect(ledger.ask(0, submit)).toMatchObject({ kind: "committed" });
   });
 
-  it("report their health to each other and to peers that return (AD-19.40)", () => {
+  it("reports its health to its peers, also after they reconnect (AD-19.40)", () => {
     const ledger = new Ledger().open();
     const health = { hasDatacenter: true, datacenters: 1, forwarded: 2, forwardable: 0 };
     ledger.take(0, { kind: "tellPeers", health: { ...health, pressure: "stressed" } });
     ledger.pipes.settle();
-    for (const other of [1, 2]) expect(ledger.said[other]).toContain("peerHealth n0 stressed");
-    expect(ledger.said[0]?.join()).not.toContain("peerHealth");
+    for (const other of [1, 2]) expect(ledger.events[other]).toContain("peerHealth n0 stressed");
+    expect(ledger.events[0]?.join()).not.toContain("peerHealth");
     ledger.restart(2);
     ledger.pass(3_000);
-    expect(ledger.said[2]).toContain("peerHealth n0 stressed");
+    expect(ledger.events[2]).toContain("peerHealth n0 stressed");
     expect(ledger.ask(2, submit)).toMatchObject({ kind: "committed" });
   });
 
-  it("of older versions report no health, and are sent none", () => {
+  it("exchanges marks without health with peers of older versions", () => {
     const { type } = MESSAGES.ledgerMark;
     const fields = { lastRecord: required(1, counter(9)), draining: optional(2, bool, false) };
     const older = struct<{ lastRecord: number; draining: boolean }>("LedgerMark", fields);
-    const said = { lastRecord: 7, draining: true };
-    expect(decode(type, encode(older, said))).toEqual({
+    const mark = { lastRecord: 7, draining: true };
+    expect(decode(type, encode(older, mark))).toEqual({
       ok: true,
-      value: { ...said, health: null, wallMs: 0, diskProblem: "" },
+      value: { ...mark, health: null, wallMs: 0, diskProblem: "" },
     });
     const counts = { hasDatacenter: true, datacenters: 1, forwarded: 2, forwardable: 0 };
     const health = { ...counts, pressure: "healthy" } as const;
-    const told = { ...said, health, wallMs: 5, diskProblem: "no space" };
-    expect(decode(type, encode(type, told))).toEqual({ ok: true, value: told });
-    expect(decode(older, encode(type, told))).toEqual({ ok: true, value: said });
+    const newer = { ...mark, health, wallMs: 5, diskProblem: "no space" };
+    expect(decode(type, encode(type, newer))).toEqual({ ok: true, value: newer });
+    expect(decode(older, encode(type, newer))).toEqual({ ok: true, value: mark });
   });
 
-  it("accept a peer that returns with all its data", () => {
+  it("accepts a peer that returns with all its data", () => {
     const ledger = new Ledger().open();
     for (let i = 0; i < 3; i++) {
       ledger.ask(0, submit);
       ledger.pass(1_500);
       ledger.restart(i);
       ledger.pass(2_000);
-      expect(ledger.said.flat().join()).not.toContain("OLD_LOG");
+      expect(ledger.events.flat().join()).not.toContain("OLD_LOG");
     }
     for (const machine of ledger.machines)
       expect(machine.peers().every(({ heard, up }) => heard && up)).toBe(true);
   });
 
-  it("replicate and answer over byte streams", () => {
+  it("replicates and answers over byte streams", () => {
     const ledger = new Ledger().open();
     for (const machine of ledger.machines) {
       const states = machine.peers().map(({ up, heard }) => [up, heard]);
@@ -302,36 +304,37 @@ describe("nodes of one ledger", () => {
     expect(ledger.ask(1, submit)).toMatchObject({ kind: "committed" });
   });
 
-  it("reject a node of another ledger, with a reason at both ends", () => {
+  it("rejects a node of another ledger, with a reason at both ends", () => {
     const wrong = ["r0", "r1", "elsewhere"];
     const ledger = new Ledger((of) => (of === 0 ? wrong : ["r0", "r1", "r2"])).open();
     const [n0, n1] = ledger.machines;
     expect(n0?.peers().every(({ up, heard }) => !up && !heard)).toBe(true);
     expect(n1?.peers().map(({ up }) => up)).toEqual([false, true]);
-    for (const index of [0, 1]) expect(ledger.said[index]?.join()).toContain("another replica set");
+    for (const index of [0, 1])
+      expect(ledger.events[index]?.join()).toContain("another replica set");
   });
 
-  it("log a disconnected peer at a bounded rate, not with every attempt", () => {
+  it("logs a disconnected peer at a bounded rate, not with every attempt", () => {
     const ledger = new Ledger((of) => (of === 0 ? ["x", "r1", "r2"] : ["r0", "r1", "r2"])).open();
     ledger.pass(20_000);
-    const said = ledger.said[1]?.filter((line) => line.startsWith("peer.down n0")) ?? [];
-    expect(said.length).toBe(1);
+    const lines = ledger.events[1]?.filter((line) => line.startsWith("peer.down n0")) ?? [];
+    expect(lines.length).toBe(1);
   });
 });
 
-describe("requests", () => {
-  it("are refused before the start and after a leave, each once", () => {
+describe("requests to a ledger node", () => {
+  it("are refused once each before the start and after a leave", () => {
     const ledger = new Ledger().open();
     ledger.take(0, { kind: "leave" });
     ledger.pass(10_000);
-    expect(ledger.said[0]?.filter((line) => line.startsWith("left"))).toEqual(["left 0"]);
+    expect(ledger.events[0]?.filter((line) => line.startsWith("left"))).toEqual(["left 0"]);
     expect(ledger.ask(0, submit)).toMatchObject({
       kind: "retry",
       why: expect.stringMatching(/going down/),
     });
   });
 
-  it("are refused while the disk is behind, cancels last (G-12)", () => {
+  it("are refused while the disk is behind, with cancels refused last (G-12)", () => {
     const ledger = new Ledger().open();
     const created = ledger.ask(0, submit);
     const jobId = (created?.kind === "committed" ? created.jobId : "") as JobId;
@@ -365,13 +368,13 @@ describe("requests", () => {
 });
 
 describe("a leaving node", () => {
-  it("waits until others lead, and no longer", () => {
+  it("leaves as soon as others lead", () => {
     const ledger = new Ledger().open();
     const leader = ledger.machines.findIndex(({ node }) => node.status().leading > 0);
     ledger.take(leader, { kind: "leave" });
     ledger.pass(500);
-    expect(ledger.said[leader]).toContain("left 0");
-    expect(ledger.said[leader]?.join()).not.toContain("notHandedOver");
+    expect(ledger.events[leader]).toContain("left 0");
+    expect(ledger.events[leader]?.join()).not.toContain("notHandedOver");
   });
 
   it("waits for a slow successor for a limited time", () => {
@@ -380,9 +383,9 @@ describe("a leaving node", () => {
     ledger.slowDisk = true;
     ledger.take(leader, { kind: "leave" });
     ledger.pass(12_000);
-    expect(ledger.said[leader]?.join()).not.toContain("notHandedOver");
+    expect(ledger.events[leader]?.join()).not.toContain("notHandedOver");
     ledger.pass(5_000);
-    expect(ledger.said[leader]).toContain("ledger.notHandedOver 1");
+    expect(ledger.events[leader]).toContain("ledger.notHandedOver 1");
   });
 
   it("reports how many groups it still leads when no other node can", () => {
@@ -391,18 +394,18 @@ describe("a leaving node", () => {
     for (const index of NAMES.keys()) if (index !== leader) ledger.stop(index);
     ledger.take(leader, { kind: "leave" });
     ledger.pass(20_000);
-    expect(ledger.said[leader]).toContain("ledger.notHandedOver 1");
-    expect(ledger.said[leader]?.at(-1)).toBe("left 1");
+    expect(ledger.events[leader]).toContain("ledger.notHandedOver 1");
+    expect(ledger.events[leader]?.at(-1)).toBe("left 1");
   });
 });
 
 describe("a restarted node", () => {
-  it("has its data, after an orderly leave from its checkpoint alone", () => {
+  it("recovers its data, after an orderly leave from its checkpoint alone", () => {
     const ledger = new Ledger().open();
     expect(ledger.ask(1, submit)).toMatchObject({ kind: "committed" });
     ledger.take(1, { kind: "leave" });
     ledger.pass(5_000);
-    expect(ledger.said[1]).toContain("left 0");
+    expect(ledger.events[1]).toContain("left 0");
     const groups = ledger.machines[1]?.node.groups.size;
     ledger.restart(1);
     expect(ledger.machines[1]?.node.groups.size).toBe(groups);
@@ -415,12 +418,12 @@ describe("a restarted node", () => {
     ledger.wallShiftMs = -60_000;
     ledger.restart(0);
     ledger.pass(30_000);
-    expect(ledger.said[0]).not.toContain("serving");
+    expect(ledger.events[0]).not.toContain("serving");
     expect(ledger.ask(0, submit)).toMatchObject({ why: expect.stringMatching(/starting/) });
     ledger.pass(35_000);
-    expect(ledger.said[0]).toContain("serving");
-    const told = ledger.said[0]?.filter((line) => line.startsWith("clock.behind-own-log"));
-    expect(told?.length).toBe(1);
+    expect(ledger.events[0]).toContain("serving");
+    const warnings = ledger.events[0]?.filter((line) => line.startsWith("clock.behind-own-log"));
+    expect(warnings?.length).toBe(1);
   });
 
   it("serves at once when configured to ignore timestamps of a wrong clock", () => {
@@ -429,12 +432,12 @@ describe("a restarted node", () => {
     ledger.wallShiftMs = -3_600_000;
     ledger.restart(0);
     ledger.pass(5_000);
-    expect(ledger.said[0]).not.toContain("serving");
+    expect(ledger.events[0]).not.toContain("serving");
     expect(ledger.machines[0]?.clockBehindMs).toBeGreaterThan(3_500_000);
     ledger.recoveredAheadMsMax = 10_000;
     ledger.restart(0);
     ledger.pass(5_000);
-    expect(ledger.said[0]).toContain("serving");
+    expect(ledger.events[0]).toContain("serving");
     expect(ledger.pass(15_000).ask(0, submit)).toMatchObject({ kind: "committed" });
   });
 
@@ -444,16 +447,16 @@ describe("a restarted node", () => {
     ledger.wallShiftMs = -3_600_000;
     ledger.restart(0);
     ledger.pass(5_000);
-    expect(ledger.said[0]).not.toContain("serving");
+    expect(ledger.events[0]).not.toContain("serving");
     ledger.wallShiftMs = 0;
     ledger.pass(1_000);
-    expect(ledger.said[0]).toContain("serving");
+    expect(ledger.events[0]).toContain("serving");
   });
 });
 
 describe("a clock ahead of another", () => {
   const clockLines = (ledger: Ledger, index: number): readonly string[] =>
-    (ledger.said[index] ?? []).filter((line) => line.startsWith("clock."));
+    (ledger.events[index] ?? []).filter((line) => line.startsWith("clock."));
 
   it("raises an alarm at its node while it is ahead, even without traffic", () => {
     const ledger = new Ledger().open().pass(30_000);
@@ -514,7 +517,7 @@ class Liar {
   readonly #ledger: Ledger;
   readonly #side: ReturnType<Pipes["add"]>;
   #connection: Connection | null = null;
-  ended = false;
+  isClosed = false;
 
   constructor(ledger: Ledger, seed: number) {
     this.#ledger = ledger;
@@ -542,7 +545,7 @@ class Liar {
         onReady: () => undefined,
         onMessage: () => undefined,
         onEnd: () => {
-          this.ended = true;
+          this.isClosed = true;
         },
       },
       this.#ledger.now,
@@ -556,7 +559,7 @@ class Liar {
 }
 
 describe("a member with the key", () => {
-  it("cannot make a node throw, whatever it sends in whatever order", () => {
+  it("cannot make a node throw with any messages in any order", () => {
     const names = Object.keys(MESSAGES) as MessageName[];
     const ledger = new Ledger().open();
     const { digest, described } = describeLedger(
@@ -583,16 +586,16 @@ describe("a member with the key", () => {
     const ledger = new Ledger().open();
     const liar = new Liar(ledger, 1);
     liar.say({ name: "ledgerBatch", correlation: 0, value: Uint8Array.of(255) });
-    expect(liar.ended).toBe(true);
-    expect(ledger.said[0]?.join()).toContain("begins with its opening");
+    expect(liar.isClosed).toBe(true);
+    expect(ledger.events[0]?.join()).toContain("begins with its opening");
   });
 
-  it("gets a refusal that fits the wire, however long its own texts are", () => {
+  it("gets a refusal within the wire limit, regardless of the length of its own texts", () => {
     const ledger = new Ledger().open();
     const liar = new Liar(ledger, 2);
     const value = { digest: "other", described: "ß".repeat(250), identity: "x", lastRecord: null };
     liar.say({ name: "ledgerOpening", correlation: 1, value });
-    expect(liar.ended).toBe(true);
-    expect(ledger.said[0]?.join()).toContain("another replica set");
+    expect(liar.isClosed).toBe(true);
+    expect(ledger.events[0]?.join()).toContain("another replica set");
   });
 });

@@ -1,17 +1,17 @@
 /**
- * A ledger node process as one state machine: the node, its storage, its links to peers, and
- * its callers. Production and simulator drive this object; there is no other composition.
+ * A ledger node process as one state machine: the node, its storage, its links to peers, and its callers. Production
+ * and the simulator both drive this object.
  *
  *     bytes    ─► links ─► messages of peers ─┐                ┌─► batches ─► links ─► bytes
- *     requests ─► room for them? ─────────────┼─► LedgerNode ──┼─► records ─► store ─► file operations
+ *     requests ─► admission ──────────────────┼─► LedgerNode ──┼─► records ─► store ─► file operations
  *     files    ─► store ─► durable(n) ────────┘                └─► answers, alarms
  *
  *     new ──open──► opening ─► recovered ──start──► waiting for the clock ─► serving
  *     serving ──leave──► handing over ─► draining ─► keeping ─► left
  *
- * It accepts connections from the beginning, so that a peer learns whether both belong to the same ledger while
- * this node still reads its disk. It accepts no messages before it serves, and dials no peer
- * before the first start is durable and noted. (CKPT-6)
+ * The machine accepts connections from the beginning, so that a peer learns whether both belong to the same ledger
+ * while this node still reads its disk. It ignores messages until it serves, and dials no peer before the first start
+ * is durable and recorded. (CKPT-6)
  */
 
 import { assert, assertNever } from "../../base/assert.ts";
@@ -36,11 +36,11 @@ import { Undurable } from "./undurable.ts";
 
 /** Time for requests in progress to finish once others lead. */
 const DRAIN_MS_MAX = 1_000;
-/** Time for the last checkpoint after that; the log has everything it lacks. */
+/** Time for the last checkpoint after that; records it misses are in the log. */
 const KEEP_MS_MAX = 30_000;
 /** Interval of checking a clock that is behind. */
 const CLOCK_CHECK_MS = 1_000;
-/** Ids of requests to the store, each made once. */
+/** Ids of one-time requests to the store. */
 const FIRST_START = 1;
 const LAST_CHECKPOINT = 1;
 const STARTING = { kind: "retry", why: "the node is starting; ask another" } as const;
@@ -269,7 +269,7 @@ export class LedgerMachine {
     return phase === "new" || phase === "opening" || phase === "recovered" || phase === "waiting";
   }
 
-  /** Returns true if the store has got work, and may have new input for the node. */
+  /** Executes the effects of the node. Returns true if the store got work and may have new input for the node. */
   #flushNode(): boolean {
     let [records, bytes, reads] = [0, 0, 0];
     for (const effect of this.node.flush()) {
@@ -488,7 +488,7 @@ export class LedgerMachine {
     [this.#phase, this.#phaseEndsAt] = ["draining", this.#now + DRAIN_MS_MAX];
   }
 
-  /** Writes the last checkpoint: nothing changes any more. */
+  /** Writes the last checkpoint, once no more changes are possible. */
   #keep(): void {
     this.#phase = "keeping";
     this.#phaseEndsAt = this.#now + KEEP_MS_MAX;

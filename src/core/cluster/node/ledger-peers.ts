@@ -27,7 +27,7 @@ import { PeerClocks } from "./peer-clocks.ts";
 import type { ProcessRules } from "./rules.ts";
 import type { LogLevel, PeerView, ProcessEffect, ProcessInput } from "./types.ts";
 
-/** Size of one batch of messages, one frame's worth. */
+/** Maximum size of one batch of messages, which fits one frame. */
 const BATCH_BYTES = 524_288;
 /** Interval at which the same message about the same peer is logged again. */
 const REPEAT_LOG_MS = 30_000;
@@ -197,7 +197,7 @@ export class LedgerPeers {
     return encodeStreamMessage({ name: "ledgerMark", correlation: 0, value });
   }
 
-  /** Tells all peers, now and later, that this node accepts no more work. */
+  /** Reports to all current and future peers that this node accepts no more work. */
   drain(now: Millis): void {
     this.#now = now;
     if (this.#isDraining) return;

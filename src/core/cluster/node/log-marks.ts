@@ -3,8 +3,7 @@
  * lost votes and acknowledgements that others count on, and must not take part. (VSR-30)
  *
  * Marks are sent with other messages at most every second, or every ten seconds if nothing changed, and are kept in
- * memory. A peer that missed the newer mark does not notice; one peer that received it is enough to keep the copy away
- * from that peer.
+ * memory. A peer that missed the newer mark cannot detect the copy; each peer that received it rejects the copy.
  */
 
 import { agreeOn, type Hello } from "../../../wire/hello.ts";
@@ -73,9 +72,9 @@ export class LogMarks {
     const known = this.#received.get(peer);
     if (known !== undefined && known.identity === identity && lastRecord < known.lastRecord)
       return (
-        `${OLD_LOG}: the log of ${peer} ends at record ${lastRecord}, and it has told of record ` +
-        `${known.lastRecord}: its data directory is an older copy, which has forgotten what it promised. Bring ` +
-        "the newer one back, or let the node join under a new name and replace the old"
+        `${OLD_LOG}: the log of ${peer} ends at record ${lastRecord}, but it reported record ` +
+        `${known.lastRecord} before: its data directory is an older copy that lacks later votes. Restore the ` +
+        "newer one, or replace the node by one with a new name"
       );
     this.onReceived(peer, identity, lastRecord);
     return null;

@@ -46,7 +46,7 @@ interface BlobPorts {
   /** Answered with `onLocalPart` or `onLocalPut`. */
   local(part: LocalPart): void;
   peer(peer: NodeId, message: StreamEnvelope): void;
-  hear(input: ManagerInput): void;
+  input(input: ManagerInput): void;
   perform(effect: Exclude<BlobAsked, { kind: "replicateBlobs" }>): void;
 }
 
@@ -90,14 +90,14 @@ export class ManagerBlobs {
     this.#now = now;
     switch (effect.kind) {
       case "keepBlob":
-        // Copied once durable here, until a quorum has it, even if no caller asks any more.
+        // Copied once durable here, until a quorum has it, even if callers stop asking.
         this.#ports.perform(effect);
         this.#made.set(effect.hash, effect.bytes);
         return;
       case "readBlob":
         if (this.#unstored.has(effect.hash)) {
           const bytes = this.#unstored.get(effect.hash)?.bytes ?? null;
-          this.#ports.hear({ kind: "blobRead", hash: effect.hash, bytes });
+          this.#ports.input({ kind: "blobRead", hash: effect.hash, bytes });
         } else if (this.#replicas.has(effect.hash)) this.#ports.perform(effect);
         else {
           this.#reading.add(effect.hash);
@@ -132,7 +132,7 @@ export class ManagerBlobs {
     const bytes = this.#made.get(hash);
     this.#made.delete(hash);
     if (bytes === undefined) {
-      this.#ports.hear({ kind: "blobNotKept", hash, problem });
+      this.#ports.input({ kind: "blobNotKept", hash, problem });
       return;
     }
     if (this.#unstored.size === 0) this.#retryAt = now + KEEP_AGAIN_MS;
@@ -143,7 +143,7 @@ export class ManagerBlobs {
     this.#follow(this.#replicas.lend(hash, now));
   }
 
-  /** Retries to store the blobs: space may be free by now. */
+  /** Retries storing the blobs, because space may be free by now. */
   #keepAgain(): void {
     this.#retryAt = this.#now + KEEP_AGAIN_MS;
     for (const [hash, { bytes }] of this.#unstored) {
@@ -171,7 +171,7 @@ export class ManagerBlobs {
     this.#replicas.onGone(hashes);
   }
 
-  /** A caller missed a blob: fetches it for later requests. */
+  /** Fetches a blob that a caller requested and that is not here, for later requests. */
   onMissed(hash: BlobHash, now: Millis): void {
     this.#replicas.onGone([hash]);
     this.#follow(this.#replicas.fetch(hash, now));
@@ -193,9 +193,9 @@ export class ManagerBlobs {
   }
 
   /** Answer to `local`: bytes stored so far; null if rejected. */
-  onLocalPut(request: number, held: number | null, now: Millis): void {
-    if (held === null) this.#follow(this.#replicas.onRefused(request, now));
-    else this.#follow(this.#replicas.onPut(request, held, now));
+  onLocalPut(request: number, stored: number | null, now: Millis): void {
+    if (stored === null) this.#follow(this.#replicas.onRefused(request, now));
+    else this.#follow(this.#replicas.onPut(request, stored, now));
   }
 
   onPeerAnswer(message: StreamEnvelope, now: Millis): void {
@@ -220,7 +220,7 @@ export class ManagerBlobs {
     const problem = this.#unstored.get(hash)?.problem;
     if (problem === undefined) return;
     this.#drop(hash);
-    this.#ports.hear({ kind: "blobNotKept", hash, problem });
+    this.#ports.input({ kind: "blobNotKept", hash, problem });
   }
 
   #follow(effects: readonly ReplicaEffect[]): void {
@@ -252,11 +252,12 @@ export class ManagerBlobs {
           break;
         case "ready":
           if (this.#reading.delete(hash)) this.#ports.perform({ kind: "readBlob", hash });
-          this.#ports.hear({ kind: "blobsReady", hashes: [hash] });
+          this.#ports.input({ kind: "blobsReady", hashes: [hash] });
           break;
         case "absent":
-          if (this.#reading.delete(hash)) this.#ports.hear({ kind: "blobRead", hash, bytes: null });
-          this.#ports.hear({ kind: "blobsAbsent", hashes: [hash] });
+          if (this.#reading.delete(hash))
+            this.#ports.input({ kind: "blobRead", hash, bytes: null });
+          this.#ports.input({ kind: "blobsAbsent", hashes: [hash] });
           this.#giveUp(hash);
           break;
         default:

@@ -90,10 +90,10 @@ export class ManagerProcess {
   readonly #guard: RequestGuard;
   readonly #askers: Askers<Asker>;
   /** Connection of each open request to a worker. */
-  readonly #asked = new Map<number, StreamId>();
+  readonly #pending = new Map<number, StreamId>();
   readonly #deadlines = new Deadlines<number>();
   #reportedDisk = "";
-  #heard: ManagerInput[] = [];
+  #inputs: ManagerInput[] = [];
   #effects: ManagerProcessEffect[] = [];
   #now = 0 as Millis;
   #wall = 0;
@@ -114,7 +114,7 @@ export class ManagerProcess {
       local: ({ request, ...part }) =>
         this.#effects.push({ ...part, id: this.#askers.add({ what: "copy", request }) }),
       peer: (peer, message) => this.#askPeer(peer, message),
-      hear: (input) => this.#heard.push(input),
+      input: (input) => this.#inputs.push(input),
       perform: (effect) => this.#effects.push(effect),
     });
   }
@@ -136,7 +136,7 @@ export class ManagerProcess {
     switch (input.kind) {
       case "pressure":
         this.#effects.push(...this.#guard.sample(input, now, this.ledger.undurable.delayMs(now)));
-        this.#heard.push({ kind: "late", lagMs: input.lagMs });
+        this.#inputs.push({ kind: "late", lagMs: input.lagMs });
         return;
       case "blobsHeld":
         this.#blobs.onHeld(input.hashes, now);
@@ -147,7 +147,7 @@ export class ManagerProcess {
         return;
       case "blobRead":
         if (input.bytes === null) this.#blobs.onMissed(input.hash, now);
-        this.#heard.push(input);
+        this.#inputs.push(input);
         return;
       case "blobNotKept":
         this.#blobs.onNotKept(input.hash, input.problem, now);
@@ -162,7 +162,7 @@ export class ManagerProcess {
       case "tick":
         for (const id of this.#deadlines.takeDue(now)) this.#answered(id, null);
         this.#blobs.tick(now);
-        this.#heard.push({ kind: "tick" });
+        this.#inputs.push({ kind: "tick" });
         this.ledger.take(input, now, wall);
         return;
       default:
@@ -173,10 +173,10 @@ export class ManagerProcess {
   flush(): readonly ManagerProcessEffect[] {
     for (;;) {
       for (const effect of this.ledger.flush()) this.#onLedger(effect);
-      if (this.#heard.length === 0) break;
-      const heard = this.#heard;
-      this.#heard = [];
-      for (const input of heard)
+      if (this.#inputs.length === 0) break;
+      const inputs = this.#inputs;
+      this.#inputs = [];
+      for (const input of inputs)
         for (const effect of this.#manager.step(input, this.#now, this.#wall))
           this.#perform(effect);
     }
@@ -209,26 +209,26 @@ export class ManagerProcess {
       case "answer":
         // Tokens of the manager are negative; others belong to callers of the node itself.
         if (effect.token >= 0) break;
-        this.#heard.push({ kind: "proposed", token: -effect.token, answer: effect.answer });
+        this.#inputs.push({ kind: "proposed", token: -effect.token, answer: effect.answer });
         return;
       case "leads": {
         const { group, leads, view } = effect;
-        this.#heard.push({ kind: "leads", group, view, leads });
+        this.#inputs.push({ kind: "leads", group, view, leads });
         break;
       }
       case "applied": {
         const { entry, group, isRecovered, outcome } = effect;
-        this.#heard.push({ kind: "applied", group, entry, outcome, isRecovered });
+        this.#inputs.push({ kind: "applied", group, entry, outcome, isRecovered });
         break;
       }
       case "peer": {
         this.#blobs.onPeer(effect.peer, effect.up, this.#now);
-        this.#heard.push(effect);
+        this.#inputs.push(effect);
         break;
       }
       case "peerDrains":
       case "diskProblem":
-        this.#heard.push(effect);
+        this.#inputs.push(effect);
         break;
       case "peerAnswered":
         this.#blobs.onPeerAnswer(effect.message, this.#now);
@@ -250,9 +250,9 @@ export class ManagerProcess {
     switch (message.name) {
       case "heartbeat": {
         const heartbeat = { kind: "heartbeat", ...message.value } as const;
-        if (!this.#isHeard(stream, correlation, heartbeat)) return;
+        if (!this.#acceptsHeartbeat(stream, correlation, heartbeat)) return;
         this.#meet(stream, { role, name });
-        if (heartbeat.worker === name) this.#heard.push({ kind: "heartbeat", heartbeat });
+        if (heartbeat.worker === name) this.#inputs.push({ kind: "heartbeat", heartbeat });
         return;
       }
       case "clientOpening":
@@ -267,14 +267,14 @@ export class ManagerProcess {
           return;
         }
         const id = this.#askers.add({ stream, correlation, what: "events" });
-        this.#heard.push({ kind: "events", id, events: { kind: "events", ...message.value } });
+        this.#inputs.push({ kind: "events", id, events: { kind: "events", ...message.value } });
         return;
       }
       case "extension": {
         if (message.value.worker !== name) return;
         const id = this.#askers.add({ stream, correlation, what: "extension" });
         const extension = { kind: "extension", ...message.value } as const;
-        this.#heard.push({ kind: "extension", id, extension });
+        this.#inputs.push({ kind: "extension", id, extension });
         return;
       }
       case "clientRequest": {
@@ -282,13 +282,14 @@ export class ManagerProcess {
         if (typeof id !== "number")
           this.#say(stream, { name: "clientAnswer", correlation, value: id });
         const begun = this.#askers.begun(id);
-        if (begun !== null) this.#heard.push({ kind: "client", id: begun, request: message.value });
+        if (begun !== null)
+          this.#inputs.push({ kind: "client", id: begun, request: message.value });
         if (typeof id === "number") this.#effects.push(...steeringOf(called));
         return;
       }
       case "gateRequest": {
         const id = this.#askers.add({ stream, correlation, what: "gate" });
-        this.#heard.push({ kind: "gate", id, request: message.value });
+        this.#inputs.push({ kind: "gate", id, request: message.value });
         return;
       }
       case "blobGet": {
@@ -320,7 +321,7 @@ export class ManagerProcess {
     const problem = clipText(this.diskProblem ?? "", DISK_PROBLEM_CHARACTERS_MAX);
     if (problem === this.#reportedDisk) return;
     this.#reportedDisk = problem;
-    this.#heard.push({ kind: "diskProblem", peer: this.#name, problem });
+    this.#inputs.push({ kind: "diskProblem", peer: this.#name, problem });
     this.ledger.take({ kind: "tellDisk", problem }, this.#now, this.#wall);
   }
 
@@ -330,13 +331,14 @@ export class ManagerProcess {
   }
 
   /** The first heartbeat opens a connection; later ones count unless another process has replaced it. */
-  #isHeard(stream: StreamId, correlation: number, opening: Opening): boolean {
+  #acceptsHeartbeat(stream: StreamId, correlation: number, opening: Opening): boolean {
     if (correlation !== 0) return this.#opens(stream, correlation, opening);
     return this.#workers.get(opening.worker) === stream;
   }
 
   /**
-   * Two workers with the same name would take each other's orders: the second is refused while the first is connected.
+   * Refuses a second worker with the same name while the first is connected, because each would receive the other's
+   * orders.
    */
   #opens(
     stream: StreamId,
@@ -378,19 +380,19 @@ export class ManagerProcess {
     if (caller !== undefined && this.#workers.get(caller.name) === stream) {
       this.#workers.delete(caller.name);
       this.#processes.delete(caller.name);
-      if (byPeer) this.#heard.push({ kind: "workerClosed", worker: caller.name });
+      if (byPeer) this.#inputs.push({ kind: "workerClosed", worker: caller.name });
     }
-    for (const [id, on] of [...this.#asked]) if (on === stream) this.#answered(id, null);
+    for (const [id, on] of [...this.#pending]) if (on === stream) this.#answered(id, null);
     this.#askers.forget(stream);
   }
 
   /** `on`: connection of the answer, which must be the one that was asked. */
   #answered(id: number, answer: Announced | Taken | Refusal | null, on?: StreamId): void {
-    const asked = this.#asked.get(id);
-    if (asked === undefined || (on !== undefined && on !== asked)) return;
-    this.#asked.delete(id);
+    const stream = this.#pending.get(id);
+    if (stream === undefined || (on !== undefined && on !== stream)) return;
+    this.#pending.delete(id);
     this.#deadlines.delete(id);
-    this.#heard.push({ kind: "workerAnswer", id, answer });
+    this.#inputs.push({ kind: "workerAnswer", id, answer });
   }
 
   #perform(effect: ManagerEffect): void {
@@ -428,10 +430,10 @@ export class ManagerProcess {
   #order({ id, message, worker }: Extract<ManagerEffect, { kind: "worker" }>): void {
     const stream = this.#workers.get(worker);
     if (stream === undefined) {
-      this.#heard.push({ kind: "workerAnswer", id, answer: null });
+      this.#inputs.push({ kind: "workerAnswer", id, answer: null });
       return;
     }
-    this.#asked.set(id, stream);
+    this.#pending.set(id, stream);
     this.#deadlines.set(id, this.#now + ANSWER_MS_MAX * this.#guard.degraded.timeouts);
     const { kind: name, ...value } = message;
     this.#say(stream, { name, correlation: id, value } as StreamEnvelope);
@@ -475,10 +477,10 @@ export class ManagerProcess {
   }
 
   /** Sends a chunk from memory if the disk rejected the blob. */
-  #sendPart(id: number, asked: { readonly hash: BlobHash; readonly offset: number }): void {
-    const unstored = this.#blobs.unstoredPart(asked.hash, asked.offset);
+  #sendPart(id: number, chunk: { readonly hash: BlobHash; readonly offset: number }): void {
+    const unstored = this.#blobs.unstoredPart(chunk.hash, chunk.offset);
     if (unstored !== null) this.#onBlobPart({ kind: "blobPart", id, ...unstored });
-    else this.#effects.push({ kind: "blobGet", id, ...asked });
+    else this.#effects.push({ kind: "blobGet", id, ...chunk });
   }
 
   #onBlobPart({ bytes, id, total }: Extract<AboveInput, { kind: "blobPart" }>): void {

@@ -8,16 +8,17 @@ export type WarningCode = SwimWarning | ElectionAlarm | "UNREADABLE";
 
 /** Codes that are alarms, with an explanation for operators; other warnings are only logged. */
 const MEANINGS: Readonly<Partial<Record<WarningCode, string>>> = {
-  INCARNATION_JUMP: "a member told of an incarnation that nobody counted to; it was not believed",
-  INCARNATION_EXHAUSTED: "our incarnation is at its bound: give this member a new name",
-  STATE_JUMP: "a member told of a version of its state that nobody counted to; it was not believed",
-  TERM_JUMP: "a voter told of a term that nobody counted to; it was not believed",
-  TERM_EXHAUSTED: "the term is at its bound: start the voters under new names",
-  UNREADABLE: "somebody with the key sends what cannot be read here: see its version and health",
+  INCARNATION_JUMP: "a member reported an implausibly high incarnation, which was ignored",
+  INCARNATION_EXHAUSTED: "our incarnation has reached its limit: give this member a new name",
+  STATE_JUMP: "a member reported an implausibly high state version, which was ignored",
+  TERM_JUMP: "a voter reported an implausibly high term, which was ignored",
+  TERM_EXHAUSTED: "the term has reached its limit: start the voters under new names",
+  UNREADABLE:
+    "a sender with the cluster key sends unreadable messages: check its version and health",
   ELECTORATE_MISMATCH: "make --voters agree on all members of the group; its votes do not count",
 };
 
-/** Null for a warning that is no alarm. */
+/** Null for a warning that is not an alarm. */
 export function alarmMeaning(code: WarningCode): string | null {
   return MEANINGS[code] ?? null;
 }

@@ -17,12 +17,13 @@ const KIND_OF: Readonly<Record<MemberChange["kind"], AuditKind | null>> = {
   forget: "member.forgotten",
 };
 
-export interface Onlooker {
+/** Member that records the entries. */
+export interface AuditObserver {
   readonly self: string;
   readonly addressOf: (id: NodeId) => Address | undefined;
 }
 
-export function memberEntry(change: MemberChange, onlooker: Onlooker): AuditEvent | null {
+export function memberEntry(change: MemberChange, observer: AuditObserver): AuditEvent | null {
   const { kind, member, from, to, why, by } = change;
   const noted = kind === "leave" && by !== member.id ? "member.removed" : KIND_OF[kind];
   if (noted === null) return null;
@@ -31,23 +32,23 @@ export function memberEntry(change: MemberChange, onlooker: Onlooker): AuditEven
   return {
     kind: noted,
     subject: member.id,
-    requester: requesterOf(by, onlooker),
+    requester: requesterOf(by, observer),
     detail: { address, role, datacenter, from, to, incarnation, why },
   };
 }
 
-export function leaderEntry(news: LeaderNews, onlooker: Onlooker): AuditEvent {
+export function leaderEntry(news: LeaderNews, observer: AuditObserver): AuditEvent {
   const { group, leader, term, why } = news;
-  const by = leader ?? onlooker.self;
+  const by = leader ?? observer.self;
   return {
     kind: "leader.changed",
     subject: group,
-    requester: requesterOf(nodeId(by), onlooker),
+    requester: requesterOf(nodeId(by), observer),
     detail: { leader, term, why },
   };
 }
 
-function requesterOf(by: NodeId, { self, addressOf }: Onlooker): AuditRequester {
+function requesterOf(by: NodeId, { self, addressOf }: AuditObserver): AuditRequester {
   if (by === self) return { kind: "self", name: self };
   return { kind: "peer", name: by, address: addressOf(by) ?? "" };
 }

@@ -35,13 +35,13 @@ class CuttableDisk {
 }
 
 /** One process with its barrier on a disk, until the power is cut. Effects that begin with "save" are saved. */
-class Life {
+class BarrierProcess {
   readonly #disk: CuttableDisk;
   readonly barrier: WriteBarrier<string>;
-  readonly said: string[] = [];
+  readonly executed: string[] = [];
   found: string | null = null;
   problem: string | null = null;
-  #asked: RegionEffect[] = [];
+  #requests: RegionEffect[] = [];
 
   constructor(disk: CuttableDisk, rules: BarrierRules = BARRIER_RULES) {
     this.#disk = disk;
@@ -49,10 +49,10 @@ class Life {
       region: "vote",
       rules,
       run: (effect) => {
-        this.said.push(effect);
+        this.executed.push(effect);
         if (effect.startsWith("save ")) this.barrier.persist(encodeUtf8(effect.slice(5)));
       },
-      ask: (effect) => this.#asked.push(effect),
+      ask: (effect) => this.#requests.push(effect),
       onOpened: (found) => {
         this.found = found === null ? null : decodeUtf8(found);
       },
@@ -68,7 +68,7 @@ class Life {
   /** Answers requests until the power cut, or until that many answers were given. */
   work(answers = Number.POSITIVE_INFINITY): this {
     for (let left = answers; left > 0; left--) {
-      const effect = this.#asked.shift();
+      const effect = this.#requests.shift();
       if (effect === undefined) break;
       if (effect.kind === "readRegion") {
         this.barrier.onResult({ kind: "contents", region: this.#disk.bytes?.slice() ?? null });
@@ -87,33 +87,49 @@ class Life {
   }
 }
 
-function open(disk: CuttableDisk, rules?: BarrierRules): Life {
-  const life = new Life(disk, rules);
-  life.barrier.open();
-  return life.work();
+function open(disk: CuttableDisk, rules?: BarrierRules): BarrierProcess {
+  const incarnation = new BarrierProcess(disk, rules);
+  incarnation.barrier.open();
+  return incarnation.work();
 }
 
 describe("a barrier", () => {
   it("lets no effect pass a write that is not durable, and keeps their order", () => {
-    const life = open(new CuttableDisk()).push("before", "save term 7", "after 1", "after 2");
+    const incarnation = open(new CuttableDisk()).push(
+      "before",
+      "save term 7",
+      "after 1",
+      "after 2",
+    );
     // Read, write, sync, write: the second copy is not synced yet.
-    life.work(4);
-    expect(life.said).toEqual(["before", "save term 7"]);
-    life.push("after 3").work();
-    expect(life.said).toEqual(["before", "save term 7", "after 1", "after 2", "after 3"]);
+    incarnation.work(4);
+    expect(incarnation.executed).toEqual(["before", "save term 7"]);
+    incarnation.push("after 3").work();
+    expect(incarnation.executed).toEqual([
+      "before",
+      "save term 7",
+      "after 1",
+      "after 2",
+      "after 3",
+    ]);
   });
 
   it("releases effects behind a second write only after that write", () => {
-    const life = open(new CuttableDisk()).push("save term 7", "seven", "save term 8", "eight");
-    life.work(5);
-    expect(life.said).toEqual(["save term 7", "seven", "save term 8"]);
-    expect(life.work().said.at(-1)).toBe("eight");
+    const incarnation = open(new CuttableDisk()).push(
+      "save term 7",
+      "seven",
+      "save term 8",
+      "eight",
+    );
+    incarnation.work(5);
+    expect(incarnation.executed).toEqual(["save term 7", "seven", "save term 8"]);
+    expect(incarnation.work().executed.at(-1)).toBe("eight");
   });
 
   it("terminates the process when the disk fails or never answers", () => {
     const failed = open(new CuttableDisk()).push("save term 7", "after");
     failed.barrier.onResult({ kind: "failed", problem: "EIO" });
-    expect([failed.problem, failed.said]).toEqual(["EIO", ["save term 7"]]);
+    expect([failed.problem, failed.executed]).toEqual(["EIO", ["save term 7"]]);
     const silent = open(new CuttableDisk()).push("save term 7");
     for (let i = 0; i < 20_000 && silent.problem === null; i++) silent.push("after");
     expect(silent.problem).toBe("it does not answer");
@@ -140,11 +156,11 @@ describe("the record of a barrier", () => {
 
   it("is written first to the copy that rotted while the process ran", () => {
     const disk = new CuttableDisk();
-    const life = open(disk).push("save term 7").work();
+    const incarnation = open(disk).push("save term 7").work();
     disk.rot(RECORD_COPY_BYTES + 20);
     disk.offsets = [];
     disk.writesLeft = 1;
-    life.push("save term 8").work();
+    incarnation.push("save term 8").work();
     expect(disk.offsets).toEqual([RECORD_COPY_BYTES]);
     expect(open(disk).found).toBe("term 7");
   });
@@ -152,18 +168,18 @@ describe("the record of a barrier", () => {
   it("is lost when copy 0 is always written first", () => {
     const disk = new CuttableDisk();
     const rules = { ...BARRIER_RULES, spoiledFirst: false };
-    const life = open(disk, rules).push("save term 7").work();
+    const incarnation = open(disk, rules).push("save term 7").work();
     disk.rot(RECORD_COPY_BYTES + 20);
     disk.writesLeft = 1;
-    life.push("save term 8").work();
+    incarnation.push("save term 8").work();
     expect(open(disk).problem).toBe("unreadable");
   });
 
   it("has two intact copies before any caller relies on it", () => {
     const disk = new CuttableDisk();
-    const life = open(disk).push("save term 7").work();
+    const incarnation = open(disk).push("save term 7").work();
     disk.writesLeft = 2;
-    life.push("save term 8").work();
+    incarnation.push("save term 8").work();
     expect(open(disk).found).toBe("term 8");
     // Whichever copy rots now, the other has the record.
     disk.rot(20);
@@ -172,9 +188,9 @@ describe("the record of a barrier", () => {
 
   it("counts as fresh after a torn first save, which no peer can have relied on", () => {
     const disk = new CuttableDisk();
-    const life = open(disk);
+    const incarnation = open(disk);
     disk.writesLeft = 1;
-    life.push("save term 1").work();
+    incarnation.push("save term 1").work();
     disk.bytes = disk.bytes?.slice(0, 10) ?? null;
     expect(open(disk)).toMatchObject({ found: null, problem: null });
     disk.bytes = new Uint8Array(30);

@@ -12,14 +12,14 @@ interface DatagramCounts {
   datagramsReceived: number;
   bytesSent: number;
   bytesReceived: number;
-  /** Authentic datagrams that are none of our messages. */
+  /** Number of authentic datagrams that are not valid messages. */
   undecodable: number;
   oversized: number;
 }
 
 interface DatagramHandlers {
   readonly transmit: (to: Address, bytes: Uint8Array) => void;
-  /** An authentic datagram that is none of our messages. */
+  /** Called for an authentic datagram that is not a valid message. */
   readonly onUnreadable: (source: Address, problem: string) => void;
 }
 

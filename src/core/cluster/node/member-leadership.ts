@@ -17,14 +17,14 @@ import type {
   ElectionInput,
 } from "../../membership/election/types.ts";
 import type { NodeRecord } from "../../membership/swim/messages.ts";
-import { leaderEntry, type Onlooker } from "./member-audit.ts";
+import { type AuditObserver, leaderEntry } from "./member-audit.ts";
 import type { WriteBarrier } from "./member-barrier.ts";
 import type { LeaderNews } from "./member-events.ts";
 import type { MemberOutput } from "./member-output.ts";
 import type { MemberState } from "./member-state.ts";
 import type { Electorate, MemberRules, MemberWatch } from "./member-types.ts";
 
-/** Maximum number of known groups, since a member with the key could name any number. */
+/** Maximum number of known groups. Limits memory, because a member with the key could name any number. */
 const KNOWN_GROUPS_MAX = 1_024;
 
 interface KnownLeader {
@@ -38,7 +38,7 @@ interface LeadershipOptions {
   readonly rules: MemberRules;
   readonly watch: MemberWatch | null;
   readonly out: MemberOutput;
-  readonly onlooker: Onlooker;
+  readonly observer: AuditObserver;
   readonly send: (to: NodeId, packet: ElectionPacket) => void;
   /** Queues input for the election until the current step is complete. */
   readonly later: (input: ElectionInput) => void;
@@ -109,8 +109,8 @@ export class MemberLeadership {
       return;
     }
     const known = this.#known.get(group);
-    const room = known !== undefined || this.#known.size < KNOWN_GROUPS_MAX;
-    if (leading && room && (known === undefined || term > known.term)) {
+    const canTrack = known !== undefined || this.#known.size < KNOWN_GROUPS_MAX;
+    if (leading && canTrack && (known === undefined || term > known.term)) {
       this.#known.set(group, { leader: id, term });
       this.#report({ group, leader: id, term, why: "announced" });
     } else if (!leading && known?.leader === id) {
@@ -118,7 +118,7 @@ export class MemberLeadership {
     }
   }
 
-  /** A failed or departed member leads nothing any more. */
+  /** Removes the leaderships of a failed or departed member. */
   onGone(id: NodeId): void {
     for (const [group, known] of this.#known) {
       if (known.leader === id) this.#forget(group, known, "gone");
@@ -175,9 +175,9 @@ export class MemberLeadership {
   }
 
   #report(news: LeaderNews): void {
-    const { out, onlooker } = this.#options;
+    const { out, observer } = this.#options;
     const { group, leader, term, why } = news;
-    out.record(leaderEntry(news, onlooker));
+    out.record(leaderEntry(news, observer));
     out.log("info", "election.leader", { group, leader, term, why });
     out.event({ event: "leader-change", member: leader, group, term, why });
   }

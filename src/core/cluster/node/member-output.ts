@@ -38,7 +38,7 @@ export class MemberOutput {
   }
 
   /** Records a request to this member in the audit log. */
-  asked(
+  recordRequest(
     kind: AuditKind,
     subject: string,
     requester: AuditRequester,

@@ -88,9 +88,9 @@ export class MemberProcess {
     this.#watch = around.watch ?? null;
     const { self, electorate } = options;
     this.#roster = new MemberRoster(self.id, this.#out);
-    const { onlooker } = this.#roster;
+    const { observer } = this.#roster;
     this.#leadership = new MemberLeadership({
-      ...{ self, electorate, onlooker, rules: this.#rules, watch: this.#watch, out: this.#out },
+      ...{ self, electorate, observer, rules: this.#rules, watch: this.#watch, out: this.#out },
       send: (to, packet) => {
         const address = this.#roster.addresses.get(to);
         // An unknown voter cannot be asked, but still counts against the majority.
@@ -260,7 +260,7 @@ export class MemberProcess {
     switch (command.kind) {
       case "join": {
         const detail = { addresses: command.addresses.join(" ") };
-        this.#out.asked("node.joining", this.#options.self.id, command.requester, detail);
+        this.#out.recordRequest("node.joining", this.#options.self.id, command.requester, detail);
         this.#stepSwim({ kind: "join", seeds: command.addresses });
         return;
       }
@@ -268,7 +268,7 @@ export class MemberProcess {
         this.#leave(command.requester);
         return;
       case "forceLeave":
-        this.#out.asked("member.removed", command.id, command.requester);
+        this.#out.recordRequest("member.removed", command.id, command.requester);
         this.#stepSwim({ kind: "forceLeave", id: command.id });
         return;
       case "setKeys":
@@ -454,7 +454,7 @@ export class MemberProcess {
     }
   }
 
-  /** Embeds our state in packets that are sent anyway. */
+  /** Piggybacks our state on outgoing packets. */
   #reportState(): void {
     const { group, digest: electorate, election } = this.#leadership;
     const [health, term] = [this.#score, election?.term ?? 0];
@@ -468,7 +468,7 @@ export class MemberProcess {
   #leave(requester: AuditRequester): void {
     if (this.#phase !== "running") return;
     this.#phase = "leaving";
-    this.#out.asked("node.leaving", this.#options.self.id, requester);
+    this.#out.recordRequest("node.leaving", this.#options.self.id, requester);
     this.#discovery?.save(this.#wall);
     this.#discovery = null;
     this.#teller.stop();
@@ -493,7 +493,7 @@ export class MemberProcess {
     this.#exchanges.useRing(ring);
     const { keys, encryption } = ring;
     const detail = { current: formatKeyId(ring.current.id), count: keys.length, encryption };
-    this.#out.asked("keys.reloaded", this.#options.self.id, requester, detail);
+    this.#out.recordRequest("keys.reloaded", this.#options.self.id, requester, detail);
     this.#out.log("info", "keys.reloaded", detail);
   }
 }

@@ -3,7 +3,7 @@
 import type { NodeId } from "../../base/ids.ts";
 import type { MemberChange } from "../../membership/swim/types.ts";
 import { MemberAddresses } from "./member-addresses.ts";
-import { memberEntry, type Onlooker } from "./member-audit.ts";
+import { type AuditObserver, memberEntry } from "./member-audit.ts";
 import { confirmationLogs, eventOf } from "./member-events.ts";
 import type { MemberOutput } from "./member-output.ts";
 import { decodeMemberState, type MemberState } from "./member-state.ts";
@@ -11,13 +11,13 @@ import { decodeMemberState, type MemberState } from "./member-state.ts";
 export class MemberRoster {
   readonly addresses = new MemberAddresses();
   readonly states = new Map<NodeId, MemberState>();
-  readonly onlooker: Onlooker;
+  readonly observer: AuditObserver;
   readonly #out: MemberOutput;
   #changed = false;
 
   constructor(self: NodeId, out: MemberOutput) {
     this.#out = out;
-    this.onlooker = { self, addressOf: (id) => this.addresses.get(id) };
+    this.observer = { self, addressOf: (id) => this.addresses.get(id) };
   }
 
   onChange(change: MemberChange): void {
@@ -33,7 +33,7 @@ export class MemberRoster {
     const level = kind === "failed" || kind === "suspect" ? "warn" : "info";
     this.#out.log(level, `swim.${kind}`, { member: id, address, from, to, incarnation, why });
     for (const { event, fields } of confirmationLogs(change)) this.#out.log("info", event, fields);
-    const entry = memberEntry(change, this.onlooker);
+    const entry = memberEntry(change, this.observer);
     if (entry !== null) this.#out.record(entry);
     const event = eventOf(change);
     if (event !== null) this.#out.event(event);

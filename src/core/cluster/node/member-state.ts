@@ -45,7 +45,7 @@ export function decodeMemberState(body: Uint8Array): MemberState | null {
   return decoded.ok ? decoded.value : null;
 }
 
-/** Minimum interval of health updates; changed leadership is sent at once. */
+/** Minimum interval of health updates; leadership changes are sent at once. */
 const SEND_MS_MIN = 1_000;
 
 /** Decides when to send our own state: only on changes, and at a bounded rate. */

@@ -51,7 +51,7 @@ export interface Electorate {
   /** All voters of the group, including this member. */
   readonly voters: readonly NodeId[];
   readonly config: ElectionConfig;
-  /** A higher priority stands for election earlier. */
+  /** Members with a higher priority start an election earlier. */
   readonly priority: number;
 }
 
@@ -137,7 +137,7 @@ export type MemberEffect =
   | { readonly kind: "audit"; readonly entry: AuditEvent }
   /** The records are read; from now on the member contacts others. */
   | { readonly kind: "started" }
-  /** The leave is announced, or its time is over. */
+  /** The leave was announced or timed out. */
   | { readonly kind: "left" }
   /** A record exists but is unusable: the promises based on it are lost. */
   | { readonly kind: "unusable"; readonly region: Region; readonly detail: string }

@@ -4,8 +4,8 @@ import { Undurable } from "./undurable.ts";
 
 const AT = millis(0);
 
-describe("undurable records", () => {
-  it("exceed the limit by count until enough are durable", () => {
+describe("Undurable", () => {
+  it("exceeds the limit by count until enough records are durable", () => {
     const undurable = new Undurable();
     undurable.onAppended(60_000, 1, AT);
     expect(undurable.exceeds(1)).toBe(false);
@@ -15,7 +15,7 @@ describe("undurable records", () => {
     expect(undurable.exceeds(1)).toBe(false);
   });
 
-  it("exceed the limit by bytes, turn by turn", () => {
+  it("exceeds the limit by bytes, turn by turn", () => {
     const undurable = new Undurable();
     for (let turn = 0; turn < 3_000; turn++) {
       undurable.onAppended(1, 32 * 1_048_576, AT);
@@ -31,7 +31,7 @@ describe("undurable records", () => {
     expect(undurable.exceeds(1)).toBe(false);
   });
 
-  it("reserve the last share of both limits for privileged requests", () => {
+  it("reserves the last share of both limits for privileged requests", () => {
     const undurable = new Undurable();
     undurable.onAppended(55_000, 1, AT);
     expect([undurable.exceeds(0.9), undurable.exceeds(1)]).toEqual([true, false]);
@@ -40,7 +40,7 @@ describe("undurable records", () => {
     expect([undurable.exceeds(0.9), undurable.exceeds(1)]).toEqual([true, false]);
   });
 
-  it("report the current delay of the log, not an earlier one", () => {
+  it("reports the current delay of the log, not an earlier one", () => {
     const undurable = new Undurable();
     undurable.onAppended(1, 1, millis(0));
     expect(undurable.delayMs(millis(700))).toBe(700);

@@ -6,7 +6,7 @@
 
 import type { Millis } from "../../base/brand.ts";
 
-/** More than the queue of the log can hold. */
+/** Limits of undurable records, above the capacity of the log queue. */
 const RECORDS_MAX = 60_000;
 const BYTES_MAX = 64 * 1_048_576;
 /** Recent durations from append to durable, sampled once per sync. */

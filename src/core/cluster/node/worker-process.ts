@@ -96,7 +96,7 @@ export type WorkerProcessEffect =
 type OpenEffect = Extract<WorkerEffect, { kind: "open" }>;
 
 /** Open request to a manager. */
-type Asked =
+type PendingRequest =
   | {
       readonly kind: "events";
       readonly manager: string;
@@ -107,7 +107,7 @@ type Asked =
       readonly kind: "get";
       readonly manager: string;
       readonly job: string;
-      readonly question: number;
+      readonly request: number;
     }
   | { readonly kind: "extension"; readonly manager: string; readonly number: number };
 
@@ -129,7 +129,7 @@ export class WorkerProcess {
   readonly #fetches: Fetches;
   /** Cores waiting for the files of their job. */
   readonly #opening = new Map<string, OpenEffect[]>();
-  readonly #asked = new Map<number, Asked>();
+  readonly #pending = new Map<number, PendingRequest>();
   readonly #deadlines = new Deadlines<number>();
   /** Destination of the answer to each request of a manager. */
   readonly #requests = new Map<
@@ -184,9 +184,9 @@ export class WorkerProcess {
           correlation: 1,
           value: { ...this.#heartbeat, ...this.#disk, draining: this.worker.draining },
         }),
-        refuseOpened: (_peer, said) => {
-          if (said.name === "denial") return said.value.message;
-          return said.name === "opened" ? null : `a manager does not answer with ${said.name}`;
+        refuseOpened: (_peer, answer) => {
+          if (answer.name === "denial") return answer.value.message;
+          return answer.name === "opened" ? null : `a manager does not answer with ${answer.name}`;
         },
         onSent: () => undefined,
         onUp: (manager) => this.#onLink(manager, true, null),
@@ -282,8 +282,8 @@ export class WorkerProcess {
 
   /** Infinite while no connected manager could grant an extension. */
   #askAt(): number {
-    const isHeard = [...this.#granting].some((manager) => this.#up.get(manager) === true);
-    return isHeard ? this.#progress.askAt : Number.POSITIVE_INFINITY;
+    const canAsk = [...this.#granting].some((manager) => this.#up.get(manager) === true);
+    return canAsk ? this.#progress.askAt : Number.POSITIVE_INFINITY;
   }
 
   /** Asks every manager: leaders of its jobs wait for it, and others assign it no new work. (AD-26.1) */
@@ -307,8 +307,8 @@ export class WorkerProcess {
     if (this.#up.get(manager) === up) return;
     this.#up.set(manager, up);
     if (!up) {
-      for (const [id, asked] of [...this.#asked])
-        if (asked.manager === manager) this.#onAnswer(id, null);
+      for (const [id, pending] of [...this.#pending])
+        if (pending.manager === manager) this.#onAnswer(id, null);
     }
     const fields = problem === null ? { manager } : { manager, problem };
     const event = up ? "manager.up" : "manager.down";
@@ -347,22 +347,22 @@ export class WorkerProcess {
 
   /** `answer`: null if none came. */
   #onAnswer(id: number, answer: StreamEnvelope | null): void {
-    const asked = this.#asked.get(id);
-    if (asked === undefined) return;
-    this.#asked.delete(id);
+    const pending = this.#pending.get(id);
+    if (pending === undefined) return;
+    this.#pending.delete(id);
     this.#deadlines.delete(id);
-    if (asked.kind === "extension") {
+    if (pending.kind === "extension") {
       if (answer?.name === "extended")
-        this.#progress.answered(asked.number, answer.value, this.#now);
+        this.#progress.answered(pending.number, answer.value, this.#now);
       return;
     }
-    const { job } = asked;
-    if (asked.kind === "get") {
+    const { job } = pending;
+    if (pending.kind === "get") {
       const bytes = answer?.name === "blobChunk" ? answer.value.bytes : null;
-      this.#fetch(this.#fetches.part(job, asked.question, bytes, this.#now));
+      this.#fetch(this.#fetches.part(job, pending.request, bytes, this.#now));
       return;
     }
-    const answered = { kind: "answered", job, view: asked.view } as const;
+    const answered = { kind: "answered", job, view: pending.view } as const;
     if (answer?.name === "taken")
       this.#step({ ...answered, answer: { kind: "taken", ...answer.value } });
     else if (answer?.name === "denial")
@@ -370,11 +370,11 @@ export class WorkerProcess {
     else this.#step({ ...answered, answer: null });
   }
 
-  #ask(asked: Asked, message: StreamEnvelope): void {
+  #ask(pending: PendingRequest, message: StreamEnvelope): void {
     const id = ++this.#ids;
-    this.#asked.set(id, asked);
+    this.#pending.set(id, pending);
     this.#deadlines.set(id, this.#now + ANSWER_MS_MAX);
-    this.#send(asked.manager, { ...message, correlation: id });
+    this.#send(pending.manager, { ...message, correlation: id });
   }
 
   #send(manager: string, message: StreamEnvelope): void {
@@ -390,10 +390,10 @@ export class WorkerProcess {
   #perform(effect: WorkerEffect): void {
     switch (effect.kind) {
       case "heartbeat": {
-        const { kind: _, ...said } = effect.heartbeat;
+        const { kind: _, ...heartbeat } = effect.heartbeat;
         const accepting = this.#levels.actions.takesWork;
         const own = { ...this.#rights, ...this.#disk, queued: this.queued, accepting };
-        const value = { ...said, ...this.#progress.report, ...own };
+        const value = { ...heartbeat, ...this.#progress.report, ...own };
         this.#send(effect.to, { name: "heartbeat", correlation: 0, value });
         return;
       }
@@ -403,8 +403,8 @@ export class WorkerProcess {
       case "events": {
         const { kind: _, ...value } = effect.events;
         const { job, view } = value;
-        const asked = { kind: "events", manager: effect.to, job, view } as const;
-        this.#ask(asked, { name: "events", correlation: 0, value });
+        const pending = { kind: "events", manager: effect.to, job, view } as const;
+        this.#ask(pending, { name: "events", correlation: 0, value });
         return;
       }
       case "open":
@@ -430,7 +430,7 @@ export class WorkerProcess {
     this.#effects.push(effect);
   }
 
-  /** Measures how slow this worker itself is. */
+  /** Measures the lag of this worker itself. */
   #measure(): void {
     const lagMs = this.#timer.take(this.#now);
     const change = lagMs === null ? null : this.#levels.sample({ health: 0, lagMs });
@@ -438,10 +438,10 @@ export class WorkerProcess {
   }
 
   #answer({ answer, id }: Extract<WorkerEffect, { kind: "answer" }>): void {
-    const asked = this.#requests.get(id);
+    const pending = this.#requests.get(id);
     this.#requests.delete(id);
-    if (asked === undefined) return;
-    const { correlation, manager, request } = asked;
+    if (pending === undefined) return;
+    const { correlation, manager, request } = pending;
     this.watcher?.onAnswered(request, answer, manager);
     switch (answer.kind) {
       case "announced": {
@@ -484,13 +484,13 @@ export class WorkerProcess {
           this.#effects.push(effect);
           break;
         case "get": {
-          const { from: manager, hash, offset, question } = effect;
+          const { from: manager, hash, offset, request } = effect;
           if (this.#up.get(manager) !== true) {
-            this.#fetch(this.#fetches.part(job, question, null, this.#now));
+            this.#fetch(this.#fetches.part(job, request, null, this.#now));
             break;
           }
-          const asked = { kind: "get", manager, job, question } as const;
-          this.#ask(asked, { name: "blobGet", correlation: 0, value: { hash, offset } });
+          const pending = { kind: "get", manager, job, request } as const;
+          this.#ask(pending, { name: "blobGet", correlation: 0, value: { hash, offset } });
           break;
         }
         case "ready":

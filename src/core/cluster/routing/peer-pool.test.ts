@@ -76,7 +76,7 @@ describe("peer selection", () => {
 });
 
 describe("eviction", () => {
-  it("follows four failures in a row: promotes a backup at once, refills later (AD-28.20, AD-28.21)", () => {
+  it("follows four consecutive failures, promotes a backup at once and refills later (AD-28.20, AD-28.21)", () => {
     const pool = poolOf(NAMES);
     const { backups, primaries } = pool.view(0);
     const [a, b = "", c] = primaries;

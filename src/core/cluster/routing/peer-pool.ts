@@ -111,7 +111,7 @@ export class PeerPool {
   readonly #evictions: Record<EvictionReason, number> = {
     ...{ error_rate: 0, consecutive_failures: 0, latency: 0 },
   };
-  #held = 0;
+  #suppressed = 0;
   #promotions = 0;
   readonly #changes: Record<ChangeReason, number> = {
     ...{ health_change: 0, peer_added: 0, peer_removed: 0 },
@@ -192,7 +192,7 @@ export class PeerPool {
       evicted: peers.flatMap(({ isEvicted, name }) => (isEvicted ? [name] : [])),
       candidates: this.#candidates.length,
       evictions: { ...this.#evictions },
-      ...{ held: this.#held, promotions: this.#promotions },
+      ...{ held: this.#suppressed, promotions: this.#promotions },
       ...{ changes: { ...this.#changes }, tiers: { ...this.#drawn } },
       peers: peers.map(({ health, name }) => ({
         ...{ name, latencyMs: health.latencyMs, errorRate: health.errorRate(now) },
@@ -274,7 +274,7 @@ export class PeerPool {
     );
     const bad = counted.filter((one) => one.isEvicted || this.#reasonOf(one, now) !== null);
     if (this.#rules.evictionsHeld && bad.length > counted.length / 2) {
-      this.#held++;
+      this.#suppressed++;
       return;
     }
     this.#evictions[reason]++;

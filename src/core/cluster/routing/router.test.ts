@@ -22,7 +22,7 @@ describe("load of a datacenter", () => {
     [{ coresFree: 50, jobsQueued: 10, managersAway: 1 }, 3.5],
     [{ coresFree: 0, jobsQueued: 90, managersAway: 3 }, 5],
     [{ cores: 0, coresFree: 0 }, 3],
-  ])("%o is %f", (more, load) => {
+  ])("load of %o is %f", (more, load) => {
     expect(loadOf(candidate("a", more), ROUTER_DEFAULTS)).toBeCloseTo(load, 9);
   });
 });
@@ -35,9 +35,12 @@ describe("quality of a distance", () => {
     [10, 20, 600_000, 0.5],
     [5, 40, 600_000, 0.125],
     [0, 20, 0, 0],
-  ])("%i samples, deviation %i ms, %i ms old: %f", (samples, deviation, age, quality) => {
-    expect(qualityOf(samples, deviation, age)).toBeCloseTo(quality, 9);
-  });
+  ])(
+    "quality of %i samples with deviation %i ms, %i ms old, is %f",
+    (samples, deviation, age, quality) => {
+      expect(qualityOf(samples, deviation, age)).toBeCloseTo(quality, 9);
+    },
+  );
 
   it("grows with samples and ignores invalid ones", () => {
     const trips = new RoundTrips();
@@ -195,7 +198,7 @@ describe("selected datacenter", () => {
     expect(router.route(worse, [], 11_000)).toMatchObject({ names: ["b", "a"], reason: "forced" });
   });
 
-  it("has at most half the round trip of a random choice, whatever the load", () => {
+  it("has at most half the round trip of a random choice at any load", () => {
     const random = new Random("near");
     let [routed, drawn] = [0, 0];
     for (let gate = 0; gate < 200; gate++) {

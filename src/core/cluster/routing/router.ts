@@ -152,7 +152,7 @@ export class Router {
       .toSorted(
         (a, b) =>
           HEALTHS.indexOf(a.candidate.health) - HEALTHS.indexOf(b.candidate.health) ||
-          (byDistance ? a.score - b.score : byRoom(a.candidate, b.candidate, preferred)) ||
+          (byDistance ? a.score - b.score : byFreeCores(a.candidate, b.candidate, preferred)) ||
           (a.candidate.name < b.candidate.name ? -1 : 1),
       );
   }
@@ -164,9 +164,10 @@ export class Router {
     const { upperMs } = distance;
     const quality = 1 + qualityWeight * (1 - distance.quality);
     const load = loadOf(candidate, this.#config);
-    const liked = preferred.includes(name) ? preference : 1;
+    const preferenceFactor = preferred.includes(name) ? preference : 1;
     const cooling = now < (this.#coolUntil.get(name) ?? 0) ? coolDownPenalty : 1;
-    return { name, score: upperMs * load * quality * liked * cooling, upperMs, load, quality };
+    const score = upperMs * load * quality * preferenceFactor * cooling;
+    return { name, score, upperMs, load, quality };
   }
 
   #select(
@@ -184,9 +185,9 @@ export class Router {
     }
     if (present === undefined || this.#isForced(selected, present, best, now))
       return this.#choose(context, best, "forced", now);
-    const isHeld = now < selected.since + this.#config.holdMs;
+    const isHoldDown = now < selected.since + this.#config.holdMs;
     const isBetter = best.score <= present.score * this.#config.improvement;
-    if (!isHeld && isBetter) return this.#choose(context, best, "better", now);
+    if (!isHoldDown && isBetter) return this.#choose(context, best, "better", now);
     if (isBetter) this.counters.blocked();
     return { name: selected.name, reason: "held" };
   }
@@ -240,11 +241,11 @@ export function loadOf(candidate: Candidate, config: RouterConfig): number {
 }
 
 /** Order while no distance is known: preferred ones with free cores, most free cores, shortest queue. (AD-36.20) */
-function byRoom(a: Candidate, b: Candidate, preferred: readonly string[]): number {
-  const liked = ({ coresFree, name }: Candidate): number =>
+function byFreeCores(a: Candidate, b: Candidate, preferred: readonly string[]): number {
+  const rank = ({ coresFree, name }: Candidate): number =>
     coresFree > 0 && preferred.includes(name) ? 0 : 1;
   return (
-    liked(a) - liked(b) ||
+    rank(a) - rank(b) ||
     b.coresFree - a.coresFree ||
     a.jobsQueued - b.jobsQueued ||
     a.managersAway / Math.max(a.managers, 1) - b.managersAway / Math.max(b.managers, 1)
