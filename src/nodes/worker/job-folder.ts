@@ -3,7 +3,8 @@
  * installed version, which is filled in when the bundle is laid out.
  */
 
-import { chmod, chown, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, normalize, relative, sep } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -12,6 +13,7 @@ import { OWN_PACKAGE } from "../../engine/own-package.ts";
 import type { BlobStore } from "../../host/blob-store.ts";
 import type { ExecutorUser } from "../../host/executor-user.ts";
 import { makeFolder } from "../../host/folders.ts";
+import { letRead, removeFolder } from "../../host/user-files.ts";
 
 type OpenOrder = Extract<Order, { kind: "open" }>;
 
@@ -26,10 +28,15 @@ interface LaidOut {
   readonly folder: string;
 }
 
+interface JobFolder {
+  readonly folder: string;
+  readonly laidOut: Promise<LaidOut>;
+}
+
 export class JobFolders {
   readonly #root: string;
   readonly #blobs: BlobStore;
-  readonly #laid = new Map<string, Promise<LaidOut>>();
+  readonly #laid = new Map<string, JobFolder>();
 
   readonly #user: ExecutorUser | null;
 
@@ -51,7 +58,8 @@ export class JobFolders {
     const own = join(dataDir, "jobs");
     const note = join(dataDir, ELSEWHERE_FILE);
     const former = await readFile(note, "utf8").catch(() => "");
-    if (former.startsWith(ELSEWHERE)) await rm(former, { recursive: true, force: true });
+    // Files that another user keeps there must not prevent a start.
+    if (former.startsWith(ELSEWHERE)) await removeFolder(former).catch(() => undefined);
     await rm(own, { recursive: true, force: true });
     if (user === null) {
       await makeFolder(own, { mode: 0o700 });
@@ -59,30 +67,33 @@ export class JobFolders {
     }
     const root = await mkdtemp(ELSEWHERE);
     await writeFile(note, root, { mode: 0o600 });
-    // He may pass through it to what is his, and see nothing else there.
+    // The user may traverse it to a job whose folder they know, and cannot list the others.
     await chmod(root, 0o711);
     return new JobFolders(root, blobs, user);
   }
 
   /** Removes what lies outside of the data directory. */
   async close(): Promise<void> {
-    if (this.#user !== null) await rm(this.#root, { recursive: true, force: true });
+    if (this.#user !== null) await removeFolder(this.#root);
   }
 
   /** Runs once per job, however often it is called. */
   layOut(job: string, order: OpenOrder): Promise<LaidOut> {
     const known = this.#laid.get(job);
-    if (known !== undefined) return known;
-    const made = this.#layOut(join(this.#root, folderName(job)), order);
-    this.#laid.set(job, made);
-    return made;
+    if (known !== undefined) return known.laidOut;
+    const folder = join(this.#root, `${folderName(job)}-${randomUUID()}`);
+    const laidOut = this.#layOut(folder, order);
+    this.#laid.set(job, { folder, laidOut });
+    return laidOut;
   }
 
   async remove(job: string): Promise<void> {
     const laid = this.#laid.get(job);
+    if (laid === undefined) return;
     this.#laid.delete(job);
-    await laid?.catch(() => undefined);
-    await rm(join(this.#root, folderName(job)), { recursive: true, force: true });
+    await laid.laidOut.catch(() => undefined);
+    if (this.#user === null) await rm(laid.folder, { recursive: true, force: true });
+    else await removeFolder(laid.folder);
   }
 
   async #layOut(folder: string, { entry, files }: OpenOrder): Promise<LaidOut> {
@@ -92,7 +103,7 @@ export class JobFolders {
       if (path === entry) await this.#writeEntry(hash, target);
       else await this.#blobs.copyTo(hash, target);
     }
-    if (this.#user !== null) await give(folder, this.#user);
+    await letRead(folder, this.#user);
     const file = inside(folder, entry);
     return { address: pathToFileURL(file).href, folder: dirname(file) };
   }
@@ -105,12 +116,6 @@ export class JobFolders {
     await writeFile(target, text.replaceAll(OWN_PACKAGE, own), { mode: 0o600 });
     await chmod(target, 0o400);
   }
-}
-
-/** Everything in the folder, and the folder itself. */
-async function give(folder: string, { gid, uid }: ExecutorUser): Promise<void> {
-  const inside = await readdir(folder, { recursive: true });
-  for (const path of ["", ...inside]) await chown(join(folder, path), uid, gid);
 }
 
 /** Throws when the path leaves the folder. */

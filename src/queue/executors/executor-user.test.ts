@@ -78,11 +78,14 @@ describe("executors as another user", needs(isRoot, "not root"), () => {
     });
   });
 
-  it("run load tests that read their own files and not the token", async () => {
-    const workflow = `import { readFileSync } from "node:fs";
+  it("run load tests that read their own files, cannot change them or read the token", async () => {
+    const workflow = `import { accessSync, constants, readFileSync } from "node:fs";
       import { flow, http } from "hyperscalejs";
       const words = readFileSync(new URL("words.csv", import.meta.url), "utf8").trim();
-      const name = [process.getuid(), words, ${attempt(token)}].join(" ");
+      const writable = ["words.csv", "."].filter((path) => {
+        try { accessSync(new URL(path, import.meta.url), constants.W_OK); return true; } catch { return false; }
+      });
+      const name = [process.getuid(), words, ${attempt(token)}, ...writable].join(" ");
       export default flow(name, { vus: 1, iterations: 2 }, async ({ step }) => {
         await step("home", http.target(${JSON.stringify(url)}).get("/"));
       });`;

@@ -3,6 +3,7 @@
  * and write is in a temporary folder, and is read with protection against links.
  */
 
+import { randomUUID } from "node:crypto";
 import {
   chmodSync,
   chownSync,
@@ -12,13 +13,13 @@ import {
   mkdirSync,
   mkdtempSync,
   openSync,
-  readdirSync,
   readFileSync,
-  rmSync,
 } from "node:fs";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { ExecutorUser } from "../../host/executor-user.ts";
+import { removeFolder } from "../../host/user-files.ts";
 
 export interface LoadtestFolder {
   /** Folder for the results of the test. */
@@ -29,8 +30,8 @@ export interface LoadtestFolder {
   readonly kept: string;
   /** User that the test runs as; null: the user of this process. */
   readonly user: ExecutorUser | null;
-  /** Removes everything but the kept results. */
-  close(): void;
+  /** Removes everything but the kept results; rejects when the user's files cannot be removed. */
+  close(): Promise<void>;
 }
 
 export function openFolder(kept: string, user: ExecutorUser | null): LoadtestFolder {
@@ -38,23 +39,22 @@ export function openFolder(kept: string, user: ExecutorUser | null): LoadtestFol
     const out = resolve(kept);
     mkdirSync(out, { recursive: true, mode: 0o700 });
     const bundle = `${out}-bundle`;
-    return { out, bundle, kept: out, user, close: () => remove(bundle) };
+    return {
+      out,
+      bundle,
+      kept: out,
+      user,
+      close: () => rm(bundle, { recursive: true, force: true }),
+    };
   }
   const root = mkdtempSync(join(tmpdir(), "hyperscale-loadtest-"));
-  // The user may traverse it to their own folders, and cannot replace folders by links.
+  // The user may traverse it to folders they know, and cannot list it or replace folders by links.
   chmodSync(root, 0o711);
-  const out = join(root, "results");
+  const out = join(root, `results-${randomUUID()}`);
   mkdirSync(out, { mode: 0o700 });
   chownSync(out, user.uid, user.gid);
-  const bundle = join(root, "bundle");
-  return { out, bundle, kept: resolve(kept), user, close: () => remove(root) };
-}
-
-/** Gives ownership of the folder and its content; nothing is changed there afterwards. */
-export function giveFolder(folder: string, user: ExecutorUser | null): void {
-  if (user === null) return;
-  const inside = readdirSync(folder, { recursive: true }).map(String);
-  for (const path of ["", ...inside]) chownSync(join(folder, path), user.uid, user.gid);
+  const bundle = join(root, `bundle-${randomUUID()}`);
+  return { out, bundle, kept: resolve(kept), user, close: () => removeFolder(root) };
 }
 
 /** Throws for anything but a regular file of the user: a link could expose a key of the node. */
@@ -69,8 +69,4 @@ export function readResult(file: string, user: ExecutorUser | null): Buffer {
   } finally {
     closeSync(opened);
   }
-}
-
-function remove(folder: string): void {
-  rmSync(folder, { recursive: true, force: true });
 }

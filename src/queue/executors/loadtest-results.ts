@@ -41,7 +41,8 @@ export async function leaveFiles(
     }
   }
   if (left.length > 0) return { files, left_on_node: left };
-  rmSync(out, { recursive: true, force: true });
+  // Another user may replace files in their folder by links: closing the folder removes it as that user.
+  if (user === null) rmSync(out, { recursive: true, force: true });
   return { files };
 }
 

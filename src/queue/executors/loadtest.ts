@@ -9,13 +9,15 @@
 import { existsSync, mkdirSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 import { z } from "zod";
+import { errorText } from "../../core/base/error-text.ts";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import type { ExecutorUser } from "../../host/executor-user.ts";
 import { EXIT_UNTRUSTED } from "../../host/exit-codes.ts";
+import { letRead } from "../../host/user-files.ts";
 import { type ExecutionContext, type Executor, NotRetryable } from "../worker/executor.ts";
 import { parseInput } from "./input.ts";
 import { runOnCluster } from "./loadtest-cluster.ts";
-import { giveFolder, type LoadtestFolder, openFolder } from "./loadtest-folder.ts";
+import { type LoadtestFolder, openFolder } from "./loadtest-folder.ts";
 import { checkOutcome, type Loadtest, type LoadtestOutcome, runHere } from "./loadtest-program.ts";
 import { bounded, doubtIn, leaveFiles, reasonsOf, summaryIn } from "./loadtest-results.ts";
 
@@ -162,7 +164,9 @@ export function loadtestExecutor(policy: LoadtestPolicy): Executor {
       const files = await leaveFiles(folder, context);
       return judge(outcome, { summary, files, onFailedThreshold });
     } finally {
-      folder.close();
+      await folder.close().catch((error: unknown) => {
+        context.log(`files of the load test were left on the node: ${errorText(error)}`);
+      });
     }
   };
 }
@@ -214,7 +218,7 @@ async function targetOf(
     mkdirSync(dirname(place), { recursive: true, mode: 0o700 });
     writeFileSync(place, content, { mode: 0o600 });
   }
-  giveFolder(folder.bundle, folder.user);
+  await letRead(folder.bundle, folder.user);
   return { target, cwd: folder.bundle, title: name };
 }
 
