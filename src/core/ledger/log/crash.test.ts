@@ -20,7 +20,7 @@ function anyEntry(random: Random, number: number): WalEntry {
 }
 
 /** One random history of a log: appends, I/O in any order, faults, crashes. Returns the problem found, or null. */
-function life(seed: number, rules: Partial<WalRules> = {}): string | null {
+function randomHistory(seed: number, rules: Partial<WalRules> = {}): string | null {
   const random = new Random(seed);
   const disk = new MemoryDisk(random.pick([512, 4_096]));
   const config = {
@@ -80,7 +80,7 @@ function act(bench: WriterBench, random: Random, next: () => number): void {
 
 describe("a log that crashes", () => {
   it("never loses or changes what it acknowledged (W1, W2, W3)", () => {
-    for (let seed = 1; seed <= SEEDS; seed++) expect(life(seed)).toBe(null);
+    for (let seed = 1; seed <= SEEDS; seed++) expect(randomHistory(seed)).toBe(null);
   });
 
   const MUTANTS: readonly (keyof WalRules)[] = [
@@ -94,7 +94,7 @@ describe("a log that crashes", () => {
   it.each(MUTANTS)("is caught without the rule %s", (rule) => {
     const found = (seed: number) => {
       try {
-        return life(seed, { [rule]: false });
+        return randomHistory(seed, { [rule]: false });
       } catch (error) {
         return String(error);
       }

@@ -71,7 +71,7 @@ function isPending(app: ShardApp, jobId: string): boolean {
   return false;
 }
 
-/** Whether the key is in our log but not applied: committed or not, a client may already have an answer. */
+/** Whether a reservation of the job is in our log but not applied: a client may already have its answer. */
 function isInTail({ replica }: Group, app: ShardApp, jobId: string): boolean {
   const { entries, firstSeq } = replica.state;
   for (const { kind, data } of entries.slice(Math.max(0, app.appliedSeq + 1 - firstSeq))) {

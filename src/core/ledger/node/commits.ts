@@ -55,7 +55,7 @@ export class Commits {
   append(group: Group, app: JobApp, event: JobEvent, asked: Asked): void {
     const { eventId } = event;
     const waiter = { group, eventId, ...asked, outcome: null };
-    if (this.#isSettled(waiter, app.outcomeOf(eventId))) return;
+    if (this.#settleKnown(waiter, app.outcomeOf(eventId))) return;
     const failure = app.failureOf(event.condition, group.replica.state.knownView);
     if (failure !== null && !group.waiters.has(eventId) && !isUnderWay(group, eventId)) {
       this.#answer(asked.reply, conflict(group, app, eventId, failure));
@@ -70,11 +70,11 @@ export class Commits {
   propose(group: Group, app: RegisteredApp, operation: Proposed, asked: Asked): void {
     const { eventId, data } = operation;
     const waiter = { group, eventId, ...asked, outcome: null };
-    if (!this.#isSettled(waiter, app.outcomeOf(eventId))) this.#propose(waiter, () => data);
+    if (!this.#settleKnown(waiter, app.outcomeOf(eventId))) this.#propose(waiter, () => data);
   }
 
-  /** Answers at once if the event was folded in before. */
-  #isSettled(waiter: CommitWaiter, known: Outcome | null): boolean {
+  /** Settles the waiter if its event was folded in before; returns whether it did. */
+  #settleKnown(waiter: CommitWaiter, known: Outcome | null): boolean {
     if (known === null || !waiter.group.replica.state.acting) return false;
     this.#settle(waiter, known);
     if (waiter.outcome !== null) this.#levelUp(waiter);

@@ -34,7 +34,7 @@ export const LEDGER_RULES: LedgerRules = {
   node: NODE_RULES,
 };
 
-/** Requests a node holds at once, its own clients' and its peers'. Beyond it the answer is "retry". */
+/** Pending requests of a node, its own clients' and its peers'. Beyond it the answer is "retry". */
 export const REQUESTS_MAX = 65_536;
 /** Operations waiting for space in one group's window. */
 export const GROUP_QUEUE_MAX = 8_192;
