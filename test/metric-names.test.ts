@@ -100,7 +100,7 @@ describe("metrics under the names of", () => {
   it("AD-35: coordinates, timeouts and members that were never reached", () => {
     const bench = new Bench().meet("a", "b");
     // A manager that only others speak of, and one that falls silent.
-    bench.hear("a", { kind: "gossip" }, [alive("ghost", 1)]);
+    bench.receive("a", { kind: "gossip" }, [alive("ghost", 1)]);
     bench.advance(60_000, bench.answering("a"));
     const swim = bench.swim.snapshot();
     expect(unconfirmedView({ process: bench, view: () => swim }, 0)).toMatchObject([

@@ -46,7 +46,7 @@ class Bench {
     return this;
   }
 
-  hear(from: string, message: ElectionMessage): this {
+  receive(from: string, message: ElectionMessage): this {
     const { electorate } = this.election.snapshot();
     return this.step({ kind: "message", from: nodeId(from), electorate, message });
   }
@@ -89,11 +89,11 @@ class Bench {
     let round = this.stand();
     const at = this.election.term;
     for (const from of ["a", "b"])
-      this.hear(from, { kind: "preVoteReply", term: at, round, granted: true });
+      this.receive(from, { kind: "preVoteReply", term: at, round, granted: true });
     round = this.sent("vote")[0]?.round ?? -1;
     const now = this.election.term;
     for (const from of ["a", "b"])
-      this.hear(from, { kind: "voteReply", term: now, round, granted: true });
+      this.receive(from, { kind: "voteReply", term: now, round, granted: true });
     return this;
   }
 
@@ -101,7 +101,7 @@ class Bench {
   ack(...from: string[]): this {
     const sequence = this.sent("heartbeat").at(-1)?.sequence ?? 0;
     for (const name of from)
-      this.hear(name, { kind: "heartbeatAck", term: this.election.term, sequence });
+      this.receive(name, { kind: "heartbeatAck", term: this.election.term, sequence });
     return this;
   }
 }
@@ -138,7 +138,7 @@ describe("an election", () => {
     const round = bench.stand();
     bench.clear();
     for (const from of ["a", "b"])
-      bench.hear(from, { kind: "preVoteReply", term: term(0), round, granted: true });
+      bench.receive(from, { kind: "preVoteReply", term: term(0), round, granted: true });
     const kinds = bench.effects.map((effect) =>
       effect.kind === "send" ? effect.message.kind : effect.kind,
     );
@@ -166,10 +166,10 @@ describe("an election", () => {
     const bench = new Bench();
     const round = bench.stand();
     const reply = { kind: "preVoteReply", term: term(0), granted: true } as const;
-    bench.hear("a", { ...reply, round }).hear("a", { ...reply, round });
-    bench.hear("b", { ...reply, round: round - 1 }).hear("stranger", { ...reply, round });
+    bench.receive("a", { ...reply, round }).receive("a", { ...reply, round });
+    bench.receive("b", { ...reply, round: round - 1 }).receive("stranger", { ...reply, round });
     expect(bench.election.state).toBe("preCandidate");
-    bench.hear("c", { ...reply, round });
+    bench.receive("c", { ...reply, round });
     expect(bench.election.state).toBe("candidate");
   });
 
@@ -198,19 +198,19 @@ describe("an election", () => {
   it("grants nothing while it has a live leader, and right after a restart (LEAD-3)", () => {
     const bench = new Bench({ term: 3 });
     const ask = { kind: "preVote", term: term(4), round: 1 } as const;
-    bench.hear("a", ask);
+    bench.receive("a", ask);
     expect(bench.sent("preVoteReply")[0]?.granted).toBe(false);
     bench.advance(config.leaderTimeoutMs);
-    bench.hear("b", { kind: "heartbeat", term: term(3), sequence: 1 });
+    bench.receive("b", { kind: "heartbeat", term: term(3), sequence: 1 });
     bench
       .clear()
-      .hear("a", ask)
-      .hear("a", { kind: "vote", term: term(4), round: 2 });
+      .receive("a", ask)
+      .receive("a", { kind: "vote", term: term(4), round: 2 });
     expect(bench.sent("preVoteReply")[0]).toMatchObject({ granted: false, term: 3 });
     expect(bench.sent("voteReply")[0]).toMatchObject({ granted: false, term: 3 });
     expect(bench.election.term).toBe(3);
     bench.now += config.leaderTimeoutMs;
-    bench.clear().hear("a", ask);
+    bench.clear().receive("a", ask);
     expect(bench.sent("preVoteReply")[0]?.granted).toBe(true);
   });
 
@@ -218,7 +218,7 @@ describe("an election", () => {
     const bench = new Bench({ term: 3, votedFor: "a" });
     bench.now += config.leaderTimeoutMs;
     const ask = (from: string, number: number) => {
-      bench.clear().hear(from, { kind: "vote", term: term(number), round: 1 });
+      bench.clear().receive(from, { kind: "vote", term: term(number), round: 1 });
       return bench.sent("voteReply")[0]?.granted;
     };
     expect([ask("b", 3), ask("a", 3), ask("b", 4), ask("c", 4), ask("b", 4)]).toEqual([
@@ -232,10 +232,10 @@ describe("an election", () => {
 
   it("a higher term wins; a leader of an older term is notified (LEAD-4)", () => {
     const bench = new Bench({ term: 7 });
-    bench.hear("a", { kind: "heartbeat", term: term(5), sequence: 4 });
+    bench.receive("a", { kind: "heartbeat", term: term(5), sequence: 4 });
     expect(bench.sent("heartbeatAck")[0]).toMatchObject({ term: 7, sequence: 4 });
     expect(bench.election.leader).toBeNull();
-    bench.hear("a", { kind: "heartbeat", term: term(9), sequence: 5 });
+    bench.receive("a", { kind: "heartbeat", term: term(9), sequence: 5 });
     expect([bench.election.term, bench.election.leader]).toEqual([9, "a"]);
   });
 
@@ -261,7 +261,7 @@ describe("an election", () => {
       const bench = new Bench({ seed, priority });
       bench.step({ kind: "health", score, alive: true });
       bench.now = 1_000;
-      bench.hear("a", { kind: "heartbeat", term: term(1), sequence: 1 });
+      bench.receive("a", { kind: "heartbeat", term: term(1), sequence: 1 });
       const from = bench.now;
       while (bench.sent("preVote").length === 0) bench.advance(1);
       return bench.now - from;
@@ -283,9 +283,9 @@ describe("an election", () => {
   it("a leader that steps down frees its followers at once", () => {
     const bench = new Bench();
     bench.now = 1_000;
-    bench.hear("a", { kind: "heartbeat", term: term(1), sequence: 1 });
-    bench.hear("a", { kind: "stepDown", term: term(1) });
-    bench.clear().hear("b", { kind: "preVote", term: term(2), round: 1 });
+    bench.receive("a", { kind: "heartbeat", term: term(1), sequence: 1 });
+    bench.receive("a", { kind: "stepDown", term: term(1) });
+    bench.clear().receive("b", { kind: "preVote", term: term(2), round: 1 });
     expect(bench.sent("preVoteReply")[0]?.granted).toBe(true);
   });
 
@@ -296,13 +296,13 @@ describe("an election", () => {
       bench.now += 1_000;
       bench
         .clear()
-        .hear(i % 2 === 0 ? "a" : "b", { kind: "heartbeat", term: term(i), sequence: 1 });
+        .receive(i % 2 === 0 ? "a" : "b", { kind: "heartbeat", term: term(i), sequence: 1 });
       for (const effect of bench.effects)
         if (effect.kind === "flapping") cooldowns.push(effect.cooldownMs);
     }
     expect(cooldowns.slice(0, 2)).toEqual([30_000, 60_000]);
     bench.now += 2 * config.leaderTimeoutMs;
-    bench.clear().hear("c", { kind: "preVote", term: term(99), round: 1 });
+    bench.clear().receive("c", { kind: "preVote", term: term(99), round: 1 });
     expect(bench.sent("preVoteReply")[0]?.granted).toBe(false);
     bench.advance(20_000);
     expect(bench.sent("preVote")).toEqual([]);
@@ -311,7 +311,7 @@ describe("an election", () => {
   // MEMB-2
   it("a joining node syncs from the leader before it turns active; a leader is active at once", () => {
     const bench = new Bench({ mustSync: true });
-    bench.hear("a", { kind: "heartbeat", term: term(1), sequence: 1 }).advance(1);
+    bench.receive("a", { kind: "heartbeat", term: term(1), sequence: 1 }).advance(1);
     expect(bench.effects).toContainEqual({ kind: "requestSync", leader: "a" });
     expect(bench.election.snapshot().mode).toBe("syncing");
     bench.step({ kind: "syncDone" });
@@ -322,7 +322,7 @@ describe("an election", () => {
   it("a node whose sync never completes may vote after five attempts (C20-15)", () => {
     const bench = new Bench({ mustSync: true });
     const beat = () =>
-      bench.hear("a", { kind: "heartbeat", term: term(1), sequence: 1 }).advance(1);
+      bench.receive("a", { kind: "heartbeat", term: term(1), sequence: 1 }).advance(1);
     const modes = Array.from({ length: 6 }, () => {
       beat();
       bench.step({ kind: "syncFailed" });
@@ -335,7 +335,7 @@ describe("an election", () => {
     // The follower keeps requesting what it lacks.
     expect(bench.effects.filter(({ kind }) => kind === "requestSync").length).toBeGreaterThan(5);
     bench.advance(2 * config.leaderTimeoutMs);
-    bench.clear().hear("b", { kind: "preVote", term: term(99), round: 1 });
+    bench.clear().receive("b", { kind: "preVote", term: term(99), round: 1 });
     expect(bench.sent("preVoteReply")[0]?.granted).toBe(true);
   });
 
@@ -352,13 +352,13 @@ describe("an election", () => {
       { kind: "preVoteReply", term: far, round: 1, granted: true },
       { kind: "stepDown", term: far },
     ] as const) {
-      bench.hear("a", message);
+      bench.receive("a", message);
     }
     expect(bench.election.term).toBe(5);
     const about = `from 5 to ${COUNTER_MAX}`;
     expect(bench.effects).toEqual([{ kind: "alarm", code: "TERM_JUMP", from: "a", about }]);
     expect(bench.election.snapshot().alarms.get("TERM_JUMP")).toBe(7);
-    bench.hear("a", { kind: "heartbeat", term: term(5 + COUNTER_JUMP_MAX), sequence: 1 });
+    bench.receive("a", { kind: "heartbeat", term: term(5 + COUNTER_JUMP_MAX), sequence: 1 });
     expect(bench.election.leader).toBe("a");
   });
 

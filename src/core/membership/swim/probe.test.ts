@@ -14,8 +14,8 @@ function failOnce(bench: Bench, victim: string, help: "nack" | "ack" | "silent")
       if (message.kind !== "pingRequest" || help === "silent") return;
       const helper = peers.find((name) => at(name) === sent.to) ?? "a";
       const { sequence, target } = message;
-      if (help === "nack") bench.hear(helper, { kind: "nack", sequence, target });
-      else bench.hear(helper, { kind: "ack", sequence, target, relayed: true, rttMs: 0 });
+      if (help === "nack") bench.receive(helper, { kind: "nack", sequence, target });
+      else bench.receive(helper, { kind: "ack", sequence, target, relayed: true, rttMs: 0 });
     });
     if (help === "ack" && bench.sent("pingRequest").length > 0) return;
   }
@@ -27,10 +27,10 @@ describe("strangers", () => {
     const names = Array.from({ length: 60 }, (_, number) => `nobody${number}`);
     for (let from = 0; from < names.length; from += 6) {
       const some = names.slice(from, from + 6).map((name) => alive(name, 1));
-      bench.hear("a", { kind: "gossip" }, some);
+      bench.receive("a", { kind: "gossip" }, some);
     }
     bench.advance(3_000, bench.answering(...peers));
-    bench.hear("b", { kind: "gossip" }, [suspect("c", 1, "b")]);
+    bench.receive("b", { kind: "gossip" }, [suspect("c", 1, "b")]);
     bench.advance(3_000, bench.answering(...peers));
     const members = new Set(peers.map(at));
     const sent = (["gossip", "ping", "ack"] as const)
@@ -74,7 +74,7 @@ describe("local health", () => {
 
   it("B-14: refuting an accusation adds a point", () => {
     const bench = new Bench().meet(...peers);
-    bench.hear("a", { kind: "gossip" }, [suspect("me", 1, "b")]);
+    bench.receive("a", { kind: "gossip" }, [suspect("me", 1, "b")]);
     expect(bench.swim.healthScore).toBe(1);
   });
 
@@ -97,7 +97,7 @@ describe("local health", () => {
   it("without Lifeguard the score stays at zero", () => {
     const bench = new Bench({ config: { lifeguard: false } }).meet(...peers);
     failOnce(bench, "c", "silent");
-    bench.hear("a", { kind: "gossip" }, [suspect("me", 1, "b")]);
+    bench.receive("a", { kind: "gossip" }, [suspect("me", 1, "b")]);
     expect(bench.swim.healthScore).toBe(0);
   });
 });
@@ -105,10 +105,10 @@ describe("local health", () => {
 describe("probing", () => {
   it("B-16: every live member once per round, in a new order each round; the dead and the left are skipped", () => {
     const bench = new Bench().meet(...peers, "gone", "buried");
-    bench.hear("a", { kind: "gossip" }, [
+    bench.receive("a", { kind: "gossip" }, [
       { kind: "left", id: id("gone"), incarnation: inc(1), from: id("gone") },
     ]);
-    bench.hear("a", { kind: "gossip" }, [
+    bench.receive("a", { kind: "gossip" }, [
       { kind: "dead", id: id("buried"), incarnation: inc(1), from: id("a") },
     ]);
     bench.clear();
@@ -153,13 +153,13 @@ describe("probing", () => {
 
   it("B-18: the ping to a suspect carries the suspicion, and the suspect refutes", () => {
     const bench = new Bench().meet(...peers);
-    bench.hear("a", { kind: "gossip" }, [suspect("c", 1, "a")]);
+    bench.receive("a", { kind: "gossip" }, [suspect("c", 1, "a")]);
     bench.clear();
     bench.advance(6_000, bench.answering("a", "b", "d", "e"));
     const ping = bench.sent("ping").find(({ message }) => message.target === id("c"));
     expect(ping?.packet.updates).toContainEqual(suspect("c", 1, "me"));
     const accused = new Bench().meet(...peers).clear();
-    accused.hear("a", { kind: "ping", sequence: 9, target: id("me") }, [suspect("me", 1, "a")]);
+    accused.receive("a", { kind: "ping", sequence: 9, target: id("me") }, [suspect("me", 1, "a")]);
     const [ack] = accused.sent("ack");
     const answer = ack?.packet.updates.find((update) => update.kind === "alive");
     expect(answer).toMatchObject({ incarnation: 2, node: { id: "me" } });
@@ -214,7 +214,7 @@ describe("probing", () => {
 
   it("B-21: a ping that names another is not answered, on datagrams and on streams", () => {
     const bench = new Bench().meet("a").clear();
-    bench.hear("a", { kind: "ping", sequence: 5, target: id("other") });
+    bench.receive("a", { kind: "ping", sequence: 5, target: id("other") });
     expect(bench.sent("ack")).toEqual([]);
     const packet = bench.streamPacket("a", {
       kind: "streamPing",
@@ -236,10 +236,10 @@ describe("probing", () => {
       target: id("b"),
       targetAddress: at("b"),
     } as const;
-    bench.hear("a", request);
+    bench.receive("a", request);
     const [ping] = bench.sent("ping");
     expect(ping?.to).toBe(at("b"));
-    bench.hear("b", {
+    bench.receive("b", {
       kind: "ack",
       sequence: ping?.message.sequence ?? 0,
       target: id("b"),
@@ -250,7 +250,7 @@ describe("probing", () => {
       to: at("a"),
       message: { sequence: 77, relayed: true },
     });
-    bench.clear().hear("a", { ...request, sequence: 78 });
+    bench.clear().receive("a", { ...request, sequence: 78 });
     const before = bench.now;
     while (bench.sent("nack").length === 0 && bench.now < before + 2_000) bench.advance(10);
     // The origin pinged for half a second and has half a second left.
@@ -262,12 +262,12 @@ describe("probing", () => {
     const bench = new Bench().meet(...peers);
     const ack = (sequence: number) =>
       ({ kind: "ack", sequence, target: id("a"), relayed: false, rttMs: 0 }) as const;
-    bench.hear("a", ack(4_711));
-    bench.hear("a", { kind: "nack", sequence: 4_711, target: id("a") });
+    bench.receive("a", ack(4_711));
+    bench.receive("a", { kind: "nack", sequence: 4_711, target: id("a") });
     expect(bench.swim.snapshot().counts.unknownReplies).toBe(2);
     bench.clear().advance(1_100, bench.answering(...peers));
     const [ping] = bench.sent("ping");
-    bench.hear(ping?.message.target ?? "a", ack(ping?.message.sequence ?? 0));
+    bench.receive(ping?.message.target ?? "a", ack(ping?.message.sequence ?? 0));
     expect(bench.swim.snapshot().counts.unknownReplies).toBe(3);
     expect(bench.swim.sizes()).toMatchObject({ relays: 0 });
   });
@@ -323,17 +323,17 @@ describe("probing", () => {
     const measured = one.swim.look(id("a"))?.rttMs;
     expect(other.swim.look(id("a"))?.rttMs).toBe(measured);
     expect(other.swim.snapshot().coordinate).toEqual(one.swim.snapshot().coordinate);
-    one.clear().hear("a", { kind: "ping", sequence: 7, target: id("me") });
+    one.clear().receive("a", { kind: "ping", sequence: 7, target: id("me") });
     expect(one.sent("ack").map(({ message }) => message.rttMs)).toEqual([measured]);
     const stranger = new Bench().meet("a").clear();
-    stranger.hear("a", { kind: "ping", sequence: 7, target: id("me") });
+    stranger.receive("a", { kind: "ping", sequence: 7, target: id("me") });
     expect(stranger.sent("ack").map(({ message }) => message.rttMs)).toEqual([0]);
   });
 
   it("helpers are gates and managers; workers only if there are no others (SWIM-3)", () => {
     const bench = new Bench();
     for (const name of ["w1", "w2", "w3", "w4"]) {
-      bench.hear(name, { kind: "gossip" }, [
+      bench.receive(name, { kind: "gossip" }, [
         { kind: "alive", node: record(name, "worker"), incarnation: inc(1) },
       ]);
     }
@@ -343,7 +343,7 @@ describe("probing", () => {
     expect([...helpers].every((to) => to.startsWith("m"))).toBe(true);
     const workers = new Bench();
     for (const name of ["w1", "w2", "w3"]) {
-      workers.hear(name, { kind: "gossip" }, [
+      workers.receive(name, { kind: "gossip" }, [
         { kind: "alive", node: record(name, "worker"), incarnation: inc(1) },
       ]);
     }
@@ -354,13 +354,13 @@ describe("probing", () => {
   it("a stalled loop judges nothing by what it missed (WHEEL-7)", () => {
     const bench = new Bench().meet(...peers);
     while (bench.sent("ping").length === 0) bench.advance(20);
-    bench.hear("a", { kind: "gossip" }, [suspect("e", 1, "a"), suspect("e", 1, "b")]);
+    bench.receive("a", { kind: "gossip" }, [suspect("e", 1, "a"), suspect("e", 1, "b")]);
     bench.now += 60_000;
     bench.step({ kind: "tick" });
     expect(bench.changes("failed")).toEqual([]);
     expect(bench.changes("suspect").map(({ member }) => member.id)).toEqual([id("e")]);
     expect(bench.swim.healthScore).toBeGreaterThan(0);
-    bench.hear("b", { kind: "gossip" }, [alive("e", 2)]);
+    bench.receive("b", { kind: "gossip" }, [alive("e", 2)]);
     bench.advance(60_000, bench.answering(...peers));
     expect(bench.changes("failed").filter(({ member }) => member.id === id("e"))).toEqual([]);
   });

@@ -56,7 +56,7 @@ describe("BP-3: while all probes are skipped", () => {
 
   it("a suspect is probed and notified of the suspicion", () => {
     const bench = restrained({ probesSkipped: 1 });
-    bench.hear("b", { kind: "gossip" }, [suspect("d", 1, "b")]);
+    bench.receive("b", { kind: "gossip" }, [suspect("d", 1, "b")]);
     bench.advance(5_000);
     expect(bench.sent("ping").map(({ to }) => to)).toContain(at("d"));
   });
@@ -117,7 +117,7 @@ describe("how long a suspect has", () => {
     (_, role, rttMs, load, config, seconds, confirmedSeconds) => {
       const bench = new Bench({ config });
       const node = record("far", role);
-      bench.hear("far", { kind: "gossip" }, [{ kind: "alive", node, incarnation: inc(1) }]);
+      bench.receive("far", { kind: "gossip" }, [{ kind: "alive", node, incarnation: inc(1) }]);
       let sent = { at: 0, sequence: 0 };
       while (sent.at === 0)
         bench.advance(1, ({ packet: { message } }) => {
@@ -125,11 +125,11 @@ describe("how long a suspect has", () => {
         });
       bench.advance(sent.at + rttMs - bench.now);
       const ack = { kind: "ack", target: id("far"), relayed: false, rttMs: 0 } as const;
-      bench.hear("far", { ...ack, sequence: sent.sequence });
+      bench.receive("far", { ...ack, sequence: sent.sequence });
       bench.meet(...PEERS);
       bench.step({ kind: "restrain", restraint: { ...UNRESTRAINED, timeouts: load } });
       expect(bench.swim.waits(id("far"))?.suspicionMs).toBeCloseTo(seconds * 1_000, 6);
-      for (const from of PEERS) bench.hear(from, { kind: "gossip" }, [suspect("far", 1, from)]);
+      for (const from of PEERS) bench.receive(from, { kind: "gossip" }, [suspect("far", 1, from)]);
       bench.advance(confirmedSeconds * 1_000 - 100, bench.answering(...PEERS));
       expect(bench.status("far")).toBe("suspect");
       bench.advance(200);

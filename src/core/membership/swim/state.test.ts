@@ -15,16 +15,16 @@ const line = (name: string, status: MemberState["status"], number = 1): MemberSt
 describe("what news does", () => {
   it("B-8: a suspicion that was refuted meanwhile causes no death", () => {
     const bench = new Bench().meet("a", "b", "c", "d");
-    bench.hear("a", gossip, [suspect("d", 1, "a")]);
-    bench.hear("b", gossip, [alive("d", 2)]);
+    bench.receive("a", gossip, [suspect("d", 1, "a")]);
+    bench.receive("b", gossip, [alive("d", 2)]);
     bench.clear().advance(60_000, bench.answering("a", "b", "c", "d"));
     expect(bench.changes("failed")).toEqual([]);
   });
 
   it("B-26: alive about a new member joins it once, and is passed on", () => {
     const bench = new Bench().meet("a").clear();
-    bench.hear("a", gossip, [alive("new", 1)]);
-    bench.hear("a", gossip, [alive("new", 1)]);
+    bench.receive("a", gossip, [alive("new", 1)]);
+    bench.receive("a", gossip, [alive("new", 1)]);
     expect(bench.changes("join").map(({ member }) => member.id)).toEqual([id("new")]);
     bench.advance(1_000);
     expect(bench.sentAbout("new").length).toBeGreaterThan(0);
@@ -34,12 +34,12 @@ describe("what news does", () => {
     "B-27: alive at the same or a lower incarnation is ignored by one who holds it %s (SWIM-9)",
     (status) => {
       const bench = new Bench().meet("a", "b", "c", "d");
-      bench.hear("a", gossip, [alive("b", 5)]);
-      if (status === "suspect") bench.hear("a", gossip, [suspect("b", 5, "a")]);
-      if (status === "dead") bench.hear("a", gossip, [dead("b", 5, "a")]);
+      bench.receive("a", gossip, [alive("b", 5)]);
+      if (status === "suspect") bench.receive("a", gossip, [suspect("b", 5, "a")]);
+      if (status === "dead") bench.receive("a", gossip, [dead("b", 5, "a")]);
       bench.clear();
-      bench.hear("c", gossip, [alive("b", 5)]);
-      bench.hear("c", gossip, [alive("b", 4)]);
+      bench.receive("c", gossip, [alive("b", 5)]);
+      bench.receive("c", gossip, [alive("b", 4)]);
       expect(bench.changes()).toEqual([]);
       expect(bench.status("b")).toBe(status);
     },
@@ -50,7 +50,7 @@ describe("what news does", () => {
     const found = new Bench().meet("b", ...others).clear();
     found.advance(60_000, found.answering(...others));
     const heard = new Bench().meet("b", ...others).clear();
-    heard.hear("a", gossip, [dead("b", 1, "a")]);
+    heard.receive("a", gossip, [dead("b", 1, "a")]);
     heard.advance(60_000, heard.answering(...others));
     for (const bench of [found, heard]) {
       expect(bench.status("b")).toBe("dead");
@@ -66,8 +66,8 @@ describe("what news does", () => {
 
   it("B-28: alive at a higher incarnation clears a suspicion without a join event", () => {
     const bench = new Bench().meet("a", "b", "c", "d");
-    bench.hear("a", gossip, [suspect("b", 1, "a")]);
-    bench.clear().hear("a", gossip, [alive("b", 2)]);
+    bench.receive("a", gossip, [suspect("b", 1, "a")]);
+    bench.clear().receive("a", gossip, [alive("b", 2)]);
     expect(bench.changes().map(({ kind }) => kind)).toEqual(["refute"]);
     expect(bench.status("b")).toBe("alive");
   });
@@ -75,7 +75,7 @@ describe("what news does", () => {
   it("B-29: a changed record is an update", () => {
     const bench = new Bench().meet("a").clear();
     const node = { ...record("a"), meta: Uint8Array.of(1) };
-    bench.hear("a", gossip, [{ kind: "alive", node, incarnation: inc(2) }]);
+    bench.receive("a", gossip, [{ kind: "alive", node, incarnation: inc(2) }]);
     expect(bench.changes().map(({ kind }) => kind)).toEqual(["update"]);
     expect(bench.swim.look(id("a"))?.record.meta).toEqual(Uint8Array.of(1));
   });
@@ -83,7 +83,7 @@ describe("what news does", () => {
   it("B-30: alive about ourselves with another record is refuted above it, our own record kept", () => {
     const bench = new Bench().meet("a").clear();
     const node = { ...record("me"), meta: Uint8Array.of(9) };
-    bench.hear("a", gossip, [{ kind: "alive", node, incarnation: inc(40) }]);
+    bench.receive("a", gossip, [{ kind: "alive", node, incarnation: inc(40) }]);
     expect(bench.swim.incarnation).toBe(41);
     expect(bench.swim.snapshot().self.meta).toEqual(new Uint8Array(0));
     bench.advance(1_000);
@@ -92,26 +92,26 @@ describe("what news does", () => {
 
   it("B-31: suspect and dead about somebody unknown are ignored", () => {
     const bench = new Bench().meet("a").clear();
-    bench.hear("a", gossip, [suspect("x", 1, "a"), dead("y", 1, "a")]);
+    bench.receive("a", gossip, [suspect("x", 1, "a"), dead("y", 1, "a")]);
     expect(bench.changes()).toEqual([]);
     expect(bench.swim.sizes().members).toBe(1);
   });
 
   it("B-32: older suspect and dead are ignored", () => {
     const bench = new Bench().meet("a", "b");
-    bench.hear("a", gossip, [alive("b", 7)]);
-    bench.clear().hear("a", gossip, [suspect("b", 6, "a"), dead("b", 6, "a")]);
+    bench.receive("a", gossip, [alive("b", 7)]);
+    bench.clear().receive("a", gossip, [suspect("b", 6, "a"), dead("b", 6, "a")]);
     expect(bench.changes()).toEqual([]);
     expect(bench.status("b")).toBe("alive");
   });
 
   it("B-33: a second suspect of the same accuser moves no time and is not passed on", () => {
     const bench = new Bench().meet("a", "b", "c", "d");
-    bench.hear("a", gossip, [suspect("b", 1, "a")]);
+    bench.receive("a", gossip, [suspect("b", 1, "a")]);
     const since = bench.swim.look(id("b"))?.changedAt;
     bench.advance(1_900, bench.answering("a", "c", "d"));
     const queued = bench.swim.sizes().queue;
-    bench.clear().hear("c", gossip, [suspect("b", 1, "a")]);
+    bench.clear().receive("c", gossip, [suspect("b", 1, "a")]);
     expect(bench.changes()).toEqual([]);
     expect(bench.swim.look(id("b"))?.changedAt).toBe(since);
     expect(bench.swim.sizes().queue).toBe(queued);
@@ -123,7 +123,7 @@ describe("what news does", () => {
     ["left", left("me", 12, "b")],
   ])("B-34: %s about ourselves is refuted above the accusation, and we stay", (_, accusation) => {
     const bench = new Bench().meet("a", "b").clear();
-    bench.hear("a", gossip, [accusation]);
+    bench.receive("a", gossip, [accusation]);
     expect(bench.swim.incarnation).toBe(13);
     expect(bench.swim.snapshot().leaving).toBe(false);
     bench.advance(500);
@@ -132,7 +132,7 @@ describe("what news does", () => {
 
   it("B-34: an accusation that we refuted long ago is refuted again, directly", () => {
     const bench = new Bench({ ceiling: 50 }).meet("a").clear();
-    bench.hear("a", { kind: "ping", sequence: 1, target: id("me") }, [dead("me", 3, "a")]);
+    bench.receive("a", { kind: "ping", sequence: 1, target: id("me") }, [dead("me", 3, "a")]);
     expect(bench.swim.incarnation).toBe(51);
     const [answer] = bench.sent("gossip");
     expect([answer?.to, answer?.packet.updates[0]]).toEqual([at("a"), alive("me", 51)]);
@@ -146,13 +146,13 @@ describe("what news does", () => {
         node: record(name, "manager", "elsewhere:1"),
         incarnation: inc(number),
       }) as const;
-    bench.hear("a", gossip, [moved("b", 2)]);
+    bench.receive("a", gossip, [moved("b", 2)]);
     expect(bench.swim.look(id("b"))?.record.address).toBe(at("b"));
     expect(bench.effects).toContainEqual(
       expect.objectContaining({ kind: "warning", code: "NAME_CONFLICT" }),
     );
-    bench.hear("a", gossip, [left("b", 1), dead("c", 1, "a")]);
-    bench.hear("a", gossip, [moved("b", 2), moved("c", 2)]);
+    bench.receive("a", gossip, [left("b", 1), dead("c", 1, "a")]);
+    bench.receive("a", gossip, [moved("b", 2), moved("c", 2)]);
     expect(bench.status("b")).toBe("alive");
     expect(bench.swim.look(id("b"))?.record.address).toBe("elsewhere:1");
     expect(bench.status("c")).toBe("dead");
@@ -162,26 +162,26 @@ describe("what news does", () => {
       node: record("c", "manager", "new:1"),
       incarnation: inc(3),
     } as const;
-    bench.hear("a", gossip, [after]);
+    bench.receive("a", gossip, [after]);
     expect(bench.status("c")).toBe("alive");
   });
 
   it("B-36: evidence about a dead member raises the stored incarnation, so that a late alive stays dead", () => {
     const bench = new Bench().meet("a", "b");
-    bench.hear("a", gossip, [dead("b", 1, "a")]);
-    bench.hear("a", gossip, [dead("b", 10, "a")]);
-    bench.hear("a", gossip, [alive("b", 2)]);
+    bench.receive("a", gossip, [dead("b", 1, "a")]);
+    bench.receive("a", gossip, [dead("b", 10, "a")]);
+    bench.receive("a", gossip, [alive("b", 2)]);
     expect(bench.status("b")).toBe("dead");
     expect(bench.swim.look(id("b"))?.incarnation).toBe(10);
-    bench.hear("a", gossip, [alive("b", 11)]);
+    bench.receive("a", gossip, [alive("b", 11)]);
     expect(bench.status("b")).toBe("alive");
   });
 
   it("B-37: leaving is final: a queued alive is dropped and an accusation is not refuted", () => {
     const bench = new Bench().meet("a", "b");
-    bench.hear("a", gossip, [suspect("me", 1, "b")]);
+    bench.receive("a", gossip, [suspect("me", 1, "b")]);
     bench.clear().step({ kind: "leave" });
-    bench.hear("a", gossip, [dead("me", 5, "b")]);
+    bench.receive("a", gossip, [dead("me", 5, "b")]);
     bench.advance(6_000);
     expect(bench.sentAbout("me").every(({ kind }) => kind === "left")).toBe(true);
     expect(bench.effects).toContainEqual({ kind: "leaveDone" });
@@ -220,7 +220,7 @@ describe("what news does", () => {
 
   it("B-39: dead members receive gossip for 30 s, stay rejoin candidates, and are forgotten after a day", () => {
     const bench = new Bench().meet("a", "b");
-    bench.hear("a", gossip, [dead("b", 1, "a")]);
+    bench.receive("a", gossip, [dead("b", 1, "a")]);
     bench.clear();
     for (let i = 0; i < 60; i++) {
       bench.step({ kind: "broadcast", payload: Uint8Array.of(i) });
@@ -248,12 +248,12 @@ describe("B-52e: two members with one name", () => {
   const dispute = (answers: readonly string[]): Bench => {
     const bench = new Bench().meet("a", "b", "c").clear();
     const rival = record("me", "manager", "rival:7946");
-    bench.hear("a", gossip, [{ kind: "alive", node: rival, incarnation: inc(1) }]);
+    bench.receive("a", gossip, [{ kind: "alive", node: rival, incarnation: inc(1) }]);
     const asked = bench.sent("nameQuery");
     ["a", "b", "c"].forEach((from, index) => {
       const address = at(answers[index] ?? "me");
       const sequence = asked.find(({ to }) => to === at(from))?.message.sequence ?? 0;
-      bench.hear(from, { kind: "nameAnswer", sequence, id: id("me"), address });
+      bench.receive(from, { kind: "nameAnswer", sequence, id: id("me"), address });
     });
     return bench.advance(10_000, bench.answering("a", "b", "c"));
   };
@@ -274,12 +274,12 @@ describe("B-52e: two members with one name", () => {
   it("ignores answers in invented names or from peers that were not asked", () => {
     const bench = new Bench().meet("a", "b", "c").clear();
     const rival = record("me", "manager", "rival:7946");
-    bench.hear("a", gossip, [{ kind: "alive", node: rival, incarnation: inc(1) }]);
+    bench.receive("a", gossip, [{ kind: "alive", node: rival, incarnation: inc(1) }]);
     const own = bench.sent("nameQuery").find(({ to }) => to === at("a"))?.message.sequence ?? 0;
     const liars = ["a", "b", "c", ...Array.from({ length: 20 }, (_, i) => `x${i}`)];
     for (const from of liars) {
       const address = at("rival");
-      bench.hear(from, { kind: "nameAnswer", sequence: own, id: id("me"), address });
+      bench.receive(from, { kind: "nameAnswer", sequence: own, id: id("me"), address });
     }
     bench.advance(10_000, bench.answering("a", "b", "c"));
     expect(bench.effects.some(({ kind }) => kind === "nameLost")).toBe(false);
@@ -289,7 +289,7 @@ describe("B-52e: two members with one name", () => {
     const bench = new Bench().meet("a");
     for (let i = 0; i < 50; i++) {
       const rival = record("me", "manager", "rival:7946");
-      bench.hear("a", gossip, [{ kind: "alive", node: rival, incarnation: inc(100 + i) }]);
+      bench.receive("a", gossip, [{ kind: "alive", node: rival, incarnation: inc(100 + i) }]);
       bench.advance(200, bench.answering("a"));
     }
     expect(bench.swim.incarnation).toBeLessThanOrEqual(102);
@@ -299,12 +299,12 @@ describe("B-52e: two members with one name", () => {
 describe("members never reached", () => {
   it("are not accused, whatever gossip says, and dropped instead of declared dead (AD-29, CONF-2)", () => {
     const bench = new Bench().meet("a", "b");
-    bench.hear("a", gossip, [alive("x", 1), alive("y", 1)]);
-    bench.clear().hear("a", gossip, [suspect("x", 1, "a"), dead("y", 1, "a")]);
+    bench.receive("a", gossip, [alive("x", 1), alive("y", 1)]);
+    bench.clear().receive("a", gossip, [suspect("x", 1, "a"), dead("y", 1, "a")]);
     expect(bench.status("x")).toBe("alive");
     expect(bench.status("y")).toBeUndefined();
     expect(bench.changes().map(({ kind }) => kind)).toEqual(["forget"]);
-    bench.hear("a", gossip, [alive("y", 1)]);
+    bench.receive("a", gossip, [alive("y", 1)]);
     expect(bench.status("y")).toBeUndefined();
   });
 
@@ -317,7 +317,7 @@ describe("members never reached", () => {
     (role, ms) => {
       const bench = new Bench().meet("a");
       const node = record("ghost", role);
-      bench.hear("a", gossip, [{ kind: "alive", node, incarnation: inc(1) }]);
+      bench.receive("a", gossip, [{ kind: "alive", node, incarnation: inc(1) }]);
       bench.clear();
       bench.advance(ms - 3_000, bench.answering("a"));
       expect(bench.status("ghost")).toBe("alive");
@@ -346,7 +346,7 @@ describe("members never reached", () => {
       const bench = new Bench().meet("a");
       bench.step({ kind: "restrain", restraint: { ...UNRESTRAINED, timeouts: load } });
       const node = record("ghost", role);
-      bench.hear("a", gossip, [{ kind: "alive", node, incarnation: inc(1) }]);
+      bench.receive("a", gossip, [{ kind: "alive", node, incarnation: inc(1) }]);
       expect(bench.swim.waits(id("ghost"))?.passiveMs).toBe(seconds * 1_000);
       bench.advance(seconds * 1_000 - 100, bench.answering("a"));
       expect(bench.swim.snapshot().peers.attempts[role]).toBe(0);
@@ -370,25 +370,25 @@ describe("members never reached", () => {
         ({ kind: "alive", node, incarnation: inc(number) }) as const;
       const dropped = (): Bench => {
         const bench = new Bench().meet("a");
-        bench.hear("a", gossip, [aliveAt(1)]);
+        bench.receive("a", gossip, [aliveAt(1)]);
         bench.advance(seconds * 1_000 + 3_000, bench.answering("a"));
         expect(bench.status("ghost")).toBeUndefined();
         return bench;
       };
-      const heardOf = dropped();
-      heardOf.hear("a", gossip, [aliveAt(1)]);
-      heardOf.advance((awaySeconds - 10) * 1_000, heardOf.answering("a"));
-      heardOf.hear("a", gossip, [aliveAt(1)]);
-      expect(heardOf.status("ghost")).toBeUndefined();
-      heardOf.advance(10_000, heardOf.answering("a"));
-      heardOf.hear("a", gossip, [aliveAt(1)]);
-      expect(heardOf.status("ghost")).toBe("alive");
-      const newLife = dropped();
-      newLife.hear("a", gossip, [aliveAt(2)]);
-      expect(newLife.status("ghost")).toBe("alive");
+      const secondHand = dropped();
+      secondHand.receive("a", gossip, [aliveAt(1)]);
+      secondHand.advance((awaySeconds - 10) * 1_000, secondHand.answering("a"));
+      secondHand.receive("a", gossip, [aliveAt(1)]);
+      expect(secondHand.status("ghost")).toBeUndefined();
+      secondHand.advance(10_000, secondHand.answering("a"));
+      secondHand.receive("a", gossip, [aliveAt(1)]);
+      expect(secondHand.status("ghost")).toBe("alive");
+      const restarted = dropped();
+      restarted.receive("a", gossip, [aliveAt(2)]);
+      expect(restarted.status("ghost")).toBe("alive");
       const itself = dropped();
-      itself.hear("ghost");
-      itself.hear("ghost", gossip, [aliveAt(1)]);
+      itself.receive("ghost");
+      itself.receive("ghost", gossip, [aliveAt(1)]);
       expect(itself.swim.look(id("ghost"))).toMatchObject({ status: "alive", confirmed: true });
     },
   );
@@ -396,10 +396,10 @@ describe("members never reached", () => {
   // CONF-7, CONF-8
   it("are confirmed by a direct message, once, and never by gossip about them", () => {
     const bench = new Bench().meet("a");
-    bench.hear("a", gossip, [alive("x", 1)]);
+    bench.receive("a", gossip, [alive("x", 1)]);
     expect(bench.swim.look(id("x"))?.confirmed).toBe(false);
-    bench.hear("x");
-    bench.hear("x");
+    bench.receive("x");
+    bench.receive("x");
     expect(bench.changes("confirmed").filter(({ member }) => member.id === id("x"))).toHaveLength(
       1,
     );
@@ -410,7 +410,7 @@ describe("members never reached", () => {
     const receivers = (...reached: string[]) => {
       const bench = new Bench().meet(...reached);
       for (let from = 0; from < strangers.length; from += 5)
-        bench.hear(
+        bench.receive(
           "a",
           gossip,
           strangers.slice(from, from + 5).map((name) => alive(name, 1)),
@@ -431,7 +431,7 @@ describe("members never reached", () => {
 
   it("a configured member that never answers is warned about and never dropped (AD-35.31)", () => {
     const bench = new Bench({ seeds: [at("ghost")] }).meet("a");
-    bench.hear("a", gossip, [alive("ghost", 1), alive("other", 1)]);
+    bench.receive("a", gossip, [alive("ghost", 1), alive("other", 1)]);
     bench.clear().advance(3_600_000, bench.answering("a"));
     expect([bench.status("ghost"), bench.status("other")]).toEqual(["alive", undefined]);
     const warned = bench.effects.flatMap((one) => (one.kind === "warning" ? [one.code] : []));
@@ -451,7 +451,7 @@ describe("members never reached", () => {
 
   it("a flood of names stays within its bound, and a real newcomer still enters", () => {
     const bench = new Bench({ config: { unconfirmedMax: 50 } }).meet("a");
-    for (let i = 0; i < 500; i++) bench.hear("a", gossip, [alive(`bogus${i}`, 1)]);
+    for (let i = 0; i < 500; i++) bench.receive("a", gossip, [alive(`bogus${i}`, 1)]);
     expect(bench.swim.sizes().unconfirmed).toBeLessThanOrEqual(50);
     bench.sync("real", [line("real", "alive")], true);
     expect(bench.swim.look(id("real"))).toMatchObject({ status: "alive", confirmed: true });
@@ -459,14 +459,14 @@ describe("members never reached", () => {
 
   it("a member evicted in a flood is learned again after some seconds", () => {
     const bench = new Bench({ config: { unconfirmedMax: 3 } }).meet("a");
-    bench.hear("a", gossip, [alive("real", 1), alive("bogus1", 1), alive("bogus2", 1)]);
+    bench.receive("a", gossip, [alive("real", 1), alive("bogus1", 1), alive("bogus2", 1)]);
     bench.advance(6_000);
-    bench.hear("a", gossip, [alive("bogus3", 1)]);
+    bench.receive("a", gossip, [alive("bogus3", 1)]);
     expect(bench.status("real")).toBeUndefined();
-    bench.hear("a", gossip, [alive("real", 1)]);
+    bench.receive("a", gossip, [alive("real", 1)]);
     expect(bench.status("real")).toBeUndefined();
     bench.advance(11_000);
-    bench.hear("a", gossip, [alive("real", 1)]);
+    bench.receive("a", gossip, [alive("real", 1)]);
     expect(bench.status("real")).toBe("alive");
   });
 });
@@ -488,7 +488,7 @@ describe("what rides along", () => {
       [1, 9],
       [2, 2],
     ] as const) {
-      bench.hear("a", gossip, [], state(boot, version));
+      bench.receive("a", gossip, [], state(boot, version));
     }
     const taken = bench.effects.flatMap((effect) =>
       effect.kind === "peerState" ? [[effect.boot, effect.version]] : [],
@@ -505,7 +505,7 @@ describe("what rides along", () => {
     const bench = new Bench().meet("a").clear();
     bench.step({ kind: "setState", body: Uint8Array.of(1) });
     bench.step({ kind: "setState", body: Uint8Array.of(2) });
-    bench.hear("a", { kind: "ping", sequence: 1, target: id("me") });
+    bench.receive("a", { kind: "ping", sequence: 1, target: id("me") });
     expect(bench.sent("ack")[0]?.packet.state).toEqual({
       boot: 7,
       version: 2,
@@ -522,8 +522,8 @@ describe("what rides along", () => {
       sequence: 1,
       payload: Uint8Array.of(5),
     } as const;
-    bench.hear("a", gossip, [update]);
-    bench.hear("b", gossip, [update]);
+    bench.receive("a", gossip, [update]);
+    bench.receive("b", gossip, [update]);
     expect(bench.effects.filter(({ kind }) => kind === "userEvent")).toHaveLength(1);
     bench.advance(300);
     expect(bench.sent("gossip").some(({ packet }) => packet.updates.includes(update))).toBe(true);
@@ -531,8 +531,8 @@ describe("what rides along", () => {
 
   it("a member listed as dead is notified when it pings us, and can refute", () => {
     const bench = new Bench().meet("a", "b");
-    bench.hear("a", gossip, [dead("b", 9, "a")]);
-    bench.clear().hear("b", { kind: "ping", sequence: 4, target: id("me") });
+    bench.receive("a", gossip, [dead("b", 9, "a")]);
+    bench.clear().receive("b", { kind: "ping", sequence: 4, target: id("me") });
     expect(bench.sent("ack")[0]?.packet.updates[0]).toEqual(dead("b", 9, "me"));
   });
 
@@ -540,7 +540,7 @@ describe("what rides along", () => {
     const bench = new Bench().meet("a");
     bench.step({ kind: "setState", body: new Uint8Array(400) });
     for (let i = 0; i < 1_000; i++)
-      bench.hear("a", gossip, [alive(`member-with-a-long-name-${i}`, 1)]);
+      bench.receive("a", gossip, [alive(`member-with-a-long-name-${i}`, 1)]);
     bench.clear().advance(3_000, bench.answering("a"));
     for (const effect of bench.effects) {
       if (effect.kind === "send") expect(effect.packet.updates.length).toBeLessThan(30);
@@ -557,7 +557,7 @@ describe("what rides along", () => {
   it("a protocol of another major version is refused and named (AD-25)", () => {
     const bench = new Bench().meet("a").clear();
     const node = { ...record("old"), versionMajor: 2 };
-    bench.hear("a", gossip, [{ kind: "alive", node, incarnation: inc(1) }]);
+    bench.receive("a", gossip, [{ kind: "alive", node, incarnation: inc(1) }]);
     expect(bench.status("old")).toBeUndefined();
     expect(bench.effects).toContainEqual({
       kind: "warning",
@@ -577,40 +577,40 @@ describe("implausible incarnations", () => {
     const bench = new Bench({ ceiling: 40 }).meet("a", "b").clear();
     const own = bench.swim.incarnation;
     for (const number of [COUNTER_MAX, COUNTER_MAX - 41, own + COUNTER_JUMP_MAX + 1]) {
-      bench.hear("a", gossip, [suspect("me", number, "a"), dead("me", number, "a")]);
-      bench.hear("a", gossip, [left("me", number, "a"), alive("me", number)]);
+      bench.receive("a", gossip, [suspect("me", number, "a"), dead("me", number, "a")]);
+      bench.receive("a", gossip, [left("me", number, "a"), alive("me", number)]);
     }
     expect(bench.swim.incarnation).toBe(own);
     expect(bench.effects.some(({ kind }) => kind === "persistIncarnation")).toBe(false);
     expect(warned(bench, "INCARNATION_JUMP")).toHaveLength(1);
     expect(bench.swim.snapshot().counts.warnings.INCARNATION_JUMP).toBe(12);
-    bench.hear("a", gossip, [suspect("me", own + COUNTER_JUMP_MAX, "a")]);
+    bench.receive("a", gossip, [suspect("me", own + COUNTER_JUMP_MAX, "a")]);
     expect(bench.swim.incarnation).toBe(own + COUNTER_JUMP_MAX + 1);
   });
 
   it("an accusation of another member far above its incarnation changes nothing", () => {
     const bench = new Bench().meet("a", "b", "c").clear();
     const far = COUNTER_MAX;
-    bench.hear("a", gossip, [suspect("b", far, "a"), dead("b", far, "a"), left("b", far, "a")]);
-    bench.hear("a", gossip, [alive("b", far)]);
+    bench.receive("a", gossip, [suspect("b", far, "a"), dead("b", far, "a"), left("b", far, "a")]);
+    bench.receive("a", gossip, [alive("b", far)]);
     expect(bench.swim.look(id("b"))).toMatchObject({ status: "alive", incarnation: 1 });
     expect(warned(bench, "INCARNATION_JUMP")).toEqual([`b from 1 to ${far}`]);
   });
 
   it("a member that we learned from a liar puts its number right itself", () => {
     const bench = new Bench().meet("a", "b").clear();
-    bench.hear("a", gossip, [alive("new", COUNTER_MAX)]);
+    bench.receive("a", gossip, [alive("new", COUNTER_MAX)]);
     expect(bench.swim.look(id("new"))?.incarnation).toBe(COUNTER_MAX);
-    bench.hear("new", gossip);
+    bench.receive("new", gossip);
     expect(bench.swim.look(id("new"))?.incarnation).toBe(1);
-    bench.hear("a", gossip, [suspect("new", 1, "a")]);
-    bench.hear("a", gossip, [alive("new", 2)]);
+    bench.receive("a", gossip, [suspect("new", 1, "a")]);
+    bench.receive("a", gossip, [alive("new", 2)]);
     expect(bench.status("new")).toBe("alive");
   });
 
   it("a member at the end of its numbers continues, and reports it", () => {
     const bench = new Bench({ ceiling: COUNTER_MAX }).meet("a");
-    bench.hear("a", gossip, [suspect("me", COUNTER_MAX, "a")]);
+    bench.receive("a", gossip, [suspect("me", COUNTER_MAX, "a")]);
     expect(bench.swim.incarnation).toBe(COUNTER_MAX);
     expect(warned(bench, "INCARNATION_EXHAUSTED")).toEqual(["me"]);
   });
@@ -618,7 +618,7 @@ describe("implausible incarnations", () => {
   it("EMB-7: a state that is too large is cut, with a warning, and the member continues", () => {
     const bench = new Bench().meet("a").clear();
     bench.step({ kind: "setState", body: new Uint8Array(STATE_BYTES_MAX + 16).fill(7) });
-    bench.hear("a", { kind: "ping", sequence: 1, target: id("me") });
+    bench.receive("a", { kind: "ping", sequence: 1, target: id("me") });
     expect(bench.sent("ack")[0]?.packet.state?.body).toEqual(
       new Uint8Array(STATE_BYTES_MAX).fill(7),
     );

@@ -112,7 +112,7 @@ export class Bench {
     return this;
   }
 
-  hear(
+  receive(
     from: string,
     message: DatagramMessage = { kind: "gossip" },
     updates: readonly Update[] = [],
@@ -152,7 +152,7 @@ export class Bench {
 
   /** Members that are alive at 1, known and reached. */
   meet(...names: readonly string[]): this {
-    for (const name of names) this.hear(name, { kind: "gossip" }, [alive(name, 1)]);
+    for (const name of names) this.receive(name, { kind: "gossip" }, [alive(name, 1)]);
     return this;
   }
 
@@ -164,7 +164,7 @@ export class Bench {
       if (name === undefined || message.kind !== "ping" || message.target !== id(name)) return;
       const { sequence, target } = message;
       this.now += 1;
-      this.hear(name, { kind: "ack", sequence, target, relayed: false, rttMs: 0 });
+      this.receive(name, { kind: "ack", sequence, target, relayed: false, rttMs: 0 });
     };
   }
 
