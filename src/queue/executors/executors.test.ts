@@ -1,5 +1,6 @@
 /** The built-in executors against real servers and real processes. */
 
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
@@ -286,5 +287,29 @@ describe("loadtest", () => {
       server.closeAllConnections();
       server.close();
     }
+  });
+
+  it("keeps variables and headers of a task out of the arguments of processes", async () => {
+    const seen = { header: "", commands: "" };
+    const server = createServer(({ headers }, response) => {
+      seen.header = headers.authorization ?? "";
+      seen.commands ||= execFileSync("ps", ["-eo", "args"], { encoding: "utf8" });
+      response.end("ok");
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as { port: number };
+    const args = ["--iterations", "1", "--vus", "1", "--cores", "1", "--no-require-trusted"];
+    const secrets = ["--header", "authorization: Bearer s3cret-header"];
+    const file = `http://127.0.0.1:${port}/`;
+    const input = { file, args: [...args, ...secrets], env: { KEY: "s3cret-variable" } };
+    try {
+      expect(await policy()(input, context())).toMatchObject({ verdict: PASSED });
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+    expect(seen.header).toBe("Bearer s3cret-header");
+    expect(seen.commands).toContain("hyperscale.js run");
+    expect(seen.commands).not.toMatch(/s3cret-(header|variable)/);
   });
 });

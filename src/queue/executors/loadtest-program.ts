@@ -57,8 +57,8 @@ interface Telling {
 export const loadtestProgram = fileURLToPath(
   new URL("../../../bin/hyperscale.js", import.meta.url),
 );
-/** Preloaded into the child: a test whose node was killed must not go on loading. */
-const endWithParent = new URL("../../../bin/end-with-parent.mjs", import.meta.url).href;
+/** Preloaded into the child: reads further arguments from stdin, and ends a test whose node was killed. */
+const prelude = new URL("../../../bin/end-with-parent.mjs", import.meta.url).href;
 const PARENT = "HYPERSCALE_LOADTEST_PARENT";
 const KILL_MS = "HYPERSCALE_LOADTEST_KILL_MS";
 /** As in tools/bootstrap.mjs. */
@@ -77,12 +77,13 @@ export async function runLoadtest(
 ): Promise<LoadtestOutcome> {
   let job: ReportedJob | null = null;
   const called = title === undefined ? [] : [`--title=${title}`];
-  const words = ["--import", endWithParent, loadtestProgram, ...command, ...args, ...called];
   const ended = await runProgram(
     process.execPath,
-    [...words, "--ui", "json", "--out", out, "--", target],
+    ["--import", prelude, loadtestProgram, ...command, "--ui", "json", "--out", out],
     {
       ...{ cwd, killAfterMs, user, signal: context.signal },
+      // Variables, headers and bodies are secrets of the task: every user of the machine can list arguments.
+      stdin: JSON.stringify([...args, ...called, "--", target]),
       environment: environmentOf(user, killAfterMs),
       onLine: (line) => {
         const { event, ...fields } = readLine(line);
