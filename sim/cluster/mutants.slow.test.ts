@@ -22,7 +22,7 @@ describe("a datacenter with a planted defect", { timeout: 600_000 }, () => {
     ["manager.releasedAtEnd", ["T4"]],
     ["manager.grantsFreed", ["T3"]],
     ["manager.tokensUnique", ["T2"]],
-  ])("is caught without %s, whoever is there", (mutant, ids) => {
+  ])("is caught without %s in any world", (mutant, ids) => {
     const finds = (seed: number): boolean => {
       const { violation } = runTiersSeed(options(seed, { mutant, faults: [] }));
       return violation !== null && ids.includes(violation.id);

@@ -71,7 +71,7 @@ describe("three signals of health (AD-19)", () => {
     [4, 6, true],
     [2, 10, false],
     [6, 10, true],
-  ])("of %i that fail among %i: held is %s (AD-19.31, AD-19.32)", (failing, tracked, held) => {
+  ])("with %i failing of %i is systemic: %s (AD-19.31, AD-19.32)", (failing, tracked, held) => {
     expect(isSystemic(failing, tracked)).toBe(held);
   });
 });

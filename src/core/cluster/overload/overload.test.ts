@@ -62,7 +62,7 @@ describe("the overload detector (AD-18)", () => {
     [2.2, "overloaded"],
     [3, "overloaded"],
     [5, "overloaded"],
-  ])("sees a step of %s x over its own past as C10-10 has it: %s", (step, expected) => {
+  ])("rates a step of %s x over its own past as C10-10 requires: %s", (step, expected) => {
     const seen = Array.from({ length: RUNS }, (_, run) =>
       highestAfter(step, OVERLOAD_DEFAULTS, `step ${run}`),
     );

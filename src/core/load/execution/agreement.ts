@@ -1,4 +1,4 @@
-/** Agrees to every step at once: of a driver that nothing has to outlive. */
+/** Agrees to every step at once; for drivers whose decisions need not survive them. */
 
 import type { WorkflowManifest } from "../job/manifest.ts";
 import { NumberCounters } from "../job/shared-values.ts";

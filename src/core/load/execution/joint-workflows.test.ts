@@ -6,9 +6,9 @@ import { Agreement } from "./agreement.ts";
 import type { JointWord, PhasesEffect, PhasesInput, PhasesListener } from "./phase-types.ts";
 import { Phases } from "./phases.ts";
 
-/** A datacenter with one core that does what it is told at once. */
+/** A datacenter with one core that obeys every command at once. */
 class Datacenter {
-  readonly told: string[] = [];
+  readonly commands: string[] = [];
   readonly finished: string[] = [];
   now = 0;
   readonly #phases: Phases;
@@ -56,7 +56,7 @@ class Datacenter {
     this.step({ kind: "event", core: 0, event: whole });
   }
 
-  /** The core has made its load. */
+  /** Finishes the load of the core. */
   finish(): void {
     this.event({ kind: "finished", provided: {}, notes: [], counts: [], faults: [] });
   }
@@ -69,7 +69,7 @@ class Datacenter {
     if (effect.kind !== "send") return;
     const { command } = effect;
     const value = command.kind === "start" ? ` ${JSON.stringify(command.setup)}` : "";
-    this.told.push(command.kind + value);
+    this.commands.push(command.kind + value);
     if (command.kind === "prepare") {
       this.#execution = command.execution;
       this.event({ kind: "prepared" });
@@ -81,25 +81,25 @@ class Datacenter {
 const BEGIN: JointWord = { kind: "begin", workflow: "shop", value: { token: 7 }, inMs: 250 };
 const OVER: JointWord = { kind: "over", workflow: "shop", error: null };
 
-describe("a workflow of several datacenters", () => {
-  it("is set up in the first, and begins at the instant it is told", () => {
+describe("a workflow over several datacenters", () => {
+  it("is set up in the first, and begins at the given instant", () => {
     const first = new Datacenter("first");
-    expect([first.told, first.waits]).toEqual([["prepare", "setup"], "begin"]);
+    expect([first.commands, first.waits]).toEqual([["prepare", "setup"], "begin"]);
     first.word(BEGIN);
-    expect([first.told.length, first.waits, first.deadline]).toEqual([2, "", 250]);
+    expect([first.commands.length, first.waits, first.deadline]).toEqual([2, "", 250]);
     first.now = 250;
     first.step({ kind: "tick" });
-    expect(first.told.at(-1)).toBe('start {"token":7}');
+    expect(first.commands.at(-1)).toBe('start {"token":7}');
   });
 
-  it("has the value of the set-up in the others, which neither set up nor tear down", () => {
+  it("receives the setup value in the others, which neither set up nor tear down", () => {
     const other = new Datacenter("other");
-    expect([other.told, other.waits]).toEqual([["prepare"], "begin"]);
+    expect([other.commands, other.waits]).toEqual([["prepare"], "begin"]);
     other.word(BEGIN);
     other.now = 250;
     other.step({ kind: "tick" });
     other.finish();
-    expect(other.told).toEqual(["prepare", 'start {"token":7}']);
+    expect(other.commands).toEqual(["prepare", 'start {"token":7}']);
     expect(other.finished).toEqual(["completed null"]);
   });
 
@@ -109,42 +109,42 @@ describe("a workflow of several datacenters", () => {
     first.now = 300;
     first.step({ kind: "tick" });
     first.finish();
-    expect([first.waits, first.told.includes("teardown")]).toEqual(["over", false]);
+    expect([first.waits, first.commands.includes("teardown")]).toEqual(["over", false]);
     first.word(OVER);
-    expect([first.told.at(-1), first.finished]).toEqual(["teardown", ["completed null"]]);
+    expect([first.commands.at(-1), first.finished]).toEqual(["teardown", ["completed null"]]);
   });
 
-  it("that was over elsewhere while it ran here is torn down when its load is over", () => {
+  it("is torn down when its load is over, if it was over elsewhere while it ran here", () => {
     const first = new Datacenter("first");
     first.word({ ...BEGIN, inMs: 0 });
     first.word(OVER);
-    expect(first.told.includes("teardown")).toBe(false);
+    expect(first.commands.includes("teardown")).toBe(false);
     first.finish();
-    expect(first.told.at(-1)).toBe("teardown");
+    expect(first.commands.at(-1)).toBe("teardown");
   });
 
-  it("that fails elsewhere before it begins fails here, and is torn down where it was set up", () => {
+  it("fails here when it fails elsewhere before it begins, and is torn down where it was set up", () => {
     const error = "dc2: no such file";
     const [first, other] = [new Datacenter("first"), new Datacenter("other")];
     for (const one of [first, other]) one.word({ ...OVER, error });
-    expect([first.told.at(-1), first.finished]).toEqual(["teardown", [`failed ${error}`]]);
-    expect([other.told, other.finished]).toEqual([["prepare"], [`failed ${error}`]]);
+    expect([first.commands.at(-1), first.finished]).toEqual(["teardown", [`failed ${error}`]]);
+    expect([other.commands, other.finished]).toEqual([["prepare"], [`failed ${error}`]]);
   });
 
-  it("does not begin while it is paused, and begins late when it goes on", () => {
+  it("does not begin while paused, and begins late after the resume", () => {
     const other = new Datacenter("other");
     other.step({ kind: "pause" });
     other.word(BEGIN);
     other.now = 1_000;
     other.step({ kind: "tick" });
-    expect(other.told).toEqual(["prepare"]);
+    expect(other.commands).toEqual(["prepare"]);
     other.step({ kind: "resume" });
-    expect(other.told).toContain('start {"token":7}');
+    expect(other.commands).toContain('start {"token":7}');
   });
 
-  it("that is stopped while it waits is torn down only where it was set up", () => {
+  it("is torn down only where it was set up when it is stopped while it waits", () => {
     const [first, other] = [new Datacenter("first"), new Datacenter("other")];
     for (const one of [first, other]) one.step({ kind: "stop" });
-    expect([first.told.at(-1), other.told.at(-1)]).toEqual(["teardown", "prepare"]);
+    expect([first.commands.at(-1), other.commands.at(-1)]).toEqual(["teardown", "prepare"]);
   });
 });

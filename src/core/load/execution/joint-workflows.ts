@@ -1,12 +1,12 @@
 /**
- * Workflows that several datacenters begin and end together. Each prepares its own part and waits; one of them sets
- * up for all. Whoever merges them says when they begin, with the value of the set-up, and when the load is over
- * everywhere: then the one that has set up tears down.
+ * Workflows that several datacenters begin and end together. Each prepares its own part and waits; one of them sets up
+ * for all. The gate that merges them directs when they begin, with the setup value, and when the load is over
+ * everywhere: then the datacenter that has set up tears down.
  *
  *     first    prepared ─▶ set up ─▶ held ── begin ──▶ running ─▶ ended ── over ──▶ torn down
  *     others   prepared ───────────▶ held ── begin ──▶ running ─▶ over
  *
- * `over` before `begin` means that it failed elsewhere: it never begins here.
+ * `over` before `begin` means that the workflow failed elsewhere: it never begins here.
  */
 
 import type { Problem } from "../job/core-messages.ts";
@@ -14,12 +14,12 @@ import type { JointWait, JointWord } from "./phase-types.ts";
 import type { Running, RunningWorkflows } from "./running.ts";
 
 interface JointPorts {
-  /** While the run is paused nothing begins. */
+  /** Nothing begins while the run is paused. */
   isPaused(): boolean;
   start(name: string, running: Running): void;
   tearDown(name: string, running: Running): void;
   report(name: string, running: Running): void;
-  /** It never begins. */
+  /** Fails a workflow that never begins. */
   fail(name: string, running: Running, problem: Problem): void;
 }
 
@@ -36,7 +36,7 @@ export class JointWorkflows {
     this.#ports = ports;
   }
 
-  /** Said again, it changes nothing. */
+  /** Applies a directive; a repeated one changes nothing. */
   take(word: JointWord, now: number): void {
     const { kind, workflow } = word;
     if (kind === "over" && !this.#over.has(workflow)) this.#over.set(workflow, word.error);
@@ -45,7 +45,7 @@ export class JointWorkflows {
     this.goOn(now);
   }
 
-  /** What is held or has ended goes on if nothing keeps it any more. */
+  /** Continues waiting and finished workflows that nothing blocks any more. */
   goOn(now: number): void {
     for (const [name, running] of this.#running) {
       if (running.phase === "held") this.#whenHeld(name, running, now);
@@ -53,7 +53,7 @@ export class JointWorkflows {
     }
   }
 
-  /** It is prepared, and set up where it had to be. */
+  /** Makes a workflow wait once it is prepared, and set up where required. */
   hold(name: string, running: Running, now: number): void {
     running.phase = "held";
     this.#whenHeld(name, running, now);
@@ -82,7 +82,7 @@ export class JointWorkflows {
     this.#ports.tearDown(name, running);
   }
 
-  /** Its load is over here. */
+  /** Called when the load is over here. */
   ended(name: string, running: Running): void {
     const { joint } = running.manifest;
     if (joint === "other") this.#ports.report(name, running);
@@ -90,7 +90,7 @@ export class JointWorkflows {
     else running.phase = "ended";
   }
 
-  /** When the next one that is held begins. */
+  /** When the next waiting workflow begins. */
   nextDeadline(): number {
     if (this.#ports.isPaused()) return NEVER;
     let next = NEVER;

@@ -6,7 +6,7 @@ import { LeaseAllocator } from "./lease-allocator.ts";
 const load = { kind: "shared", vus: 4, iterations: 101, durationMsMax: 1_000 } as const;
 const WEIGHTS = [60, 40, 1];
 
-/** What the places of a plan give out of one lease, block by block, until there is no more. */
+/** All indices that the places of a plan assign from one lease, block by block. */
 function given(name: string): readonly number[] {
   return WEIGHTS.flatMap((_, index) => {
     const own = splitPlan(load, WEIGHTS, index);
@@ -21,12 +21,12 @@ function given(name: string): readonly number[] {
   });
 }
 
-it("each iteration and each row is given once over all places of a plan", () => {
+it("assigns each iteration and each row once over all places of a plan", () => {
   expect(given("iterations")).toEqual(Array.from({ length: 101 }, (_, at) => at));
   expect(given("feed:users:1000")).toEqual(Array.from({ length: 1_000 }, (_, at) => at));
 });
 
-it("feeds that never end begin at another row in each place, shared numbers behind those of others", () => {
+it("starts endless feeds at another row in each place, and shared numbers behind those of others", () => {
   const firsts = WEIGHTS.map((_, index) => {
     const leases = new LeaseAllocator(splitPlan(load, WEIGHTS, index) ?? { load });
     return leases.grant("feed:users:0", 1).from % 1_024;

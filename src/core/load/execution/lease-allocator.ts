@@ -1,4 +1,4 @@
-/** Leases: hands out blocks of indices, each index once over all cores. */
+/** Leases: assigns blocks of indices, each index once over all cores. */
 
 import { ITERATIONS_LEASE } from "../job/core-messages.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
@@ -12,7 +12,7 @@ export class LeaseAllocator {
   readonly #iterations: number;
   readonly #part: PlanPart | undefined;
 
-  /** Where each lease stands. */
+  /** `next`: the next index of each lease. */
   constructor(
     { load, part }: Pick<WorkflowManifest, "load" | "part">,
     next: Readonly<Record<string, number>> = {},
@@ -35,7 +35,7 @@ export class LeaseAllocator {
     return { from, to, last: to >= limit };
   }
 
-  /** Feeds of order "once" carry their number of rows behind their name: "feed:users:1000". */
+  /** Feeds of order "once" carry their number of rows after their name: "feed:users:1000". */
   #range(name: string): { readonly first: number; readonly limit: number } {
     const part = this.#part;
     if (name === ITERATIONS_LEASE) {

@@ -1,4 +1,4 @@
-/** What the executions of a job hear and ask for; see `phases.ts`. */
+/** Inputs and effects of the executions of a job; see `phases.ts`. */
 
 import type {
   CoreCommand,
@@ -13,18 +13,18 @@ import type { Fault } from "../job/faults.ts";
 import type { JobStatus } from "../job/job.ts";
 import type { Probe } from "../plan/breakpoint.ts";
 
-/** What happens to the workflows and what they measure. As pure as this machine. */
+/** Receives the events and measurements of workflows. As pure as this machine. */
 export interface PhasesListener {
-  /** It is being set up or torn down, or neither any more. */
+  /** The workflow is being set up or torn down, or (null) neither any more. */
   workflowBusy(workflow: string, doing: "setting up" | "tearing down" | null): void;
   workflowStarted(workflow: string, cores: readonly number[]): void;
   /** Another core begins with the share of a lost one. */
   shareJoined(workflow: string, core: number): void;
-  /** Milliseconds of its plan that have passed, by what its cores say; null when none says anything. */
+  /** Elapsed milliseconds of its plan as reported by its cores; null when none reports. */
   planMs(workflow: string): number | null;
-  /** The answer is the number of the frame that is held now. */
+  /** Returns the number of the frame that is retained now. */
   frame(workflow: string, core: number, bytes: Uint8Array, vitals: CoreVitals): number;
-  /** Those of several cores, merged by whoever runs them; likewise. */
+  /** Metrics of several cores, merged by their worker; returns the same. */
   figures(workflow: string, from: string, figures: MergedFigures): number;
   /** A core has sent its last frame. */
   coreFinished(workflow: string, core: number): void;
@@ -42,45 +42,45 @@ export interface PhasesListener {
 
 export type Finished = Extract<CoreEvent, { kind: "finished" }>;
 
-/** What takes effect only when the driver has agreed to it. */
+/** Steps that take effect only once the driver has agreed. */
 export type PhaseStep =
-  /** These cores get the workflow; agreed to with the number of the execution. */
+  /** These cores get the workflow; agreed with the number of the execution. */
   | { readonly kind: "place"; readonly workflow: string; readonly cores: readonly number[] }
-  /** The share of a lost core goes to another one; agreed to with the number of the execution. */
+  /** The share of a lost core is reassigned; agreed with the number of the execution. */
   | {
       readonly kind: "deal";
       readonly workflow: string;
       readonly core: number;
       readonly instead: number;
     }
-  /** Set-up is about to begin on a core. */
+  /** Setup is about to begin on a core. */
   | { readonly kind: "setup"; readonly workflow: string; readonly core: number }
-  /** Set-up is over, with this value for all cores. */
+  /** Setup is over, with this value for all cores. */
   | { readonly kind: "setupDone"; readonly workflow: string; readonly value: unknown }
   | { readonly kind: "teardown"; readonly workflow: string; readonly core: number }
-  /** A core has made its load; what it provides stays when the core does not. */
+  /** A core has finished its load; the values it provides outlive it. */
   | {
       readonly kind: "finished";
       readonly workflow: string;
       readonly core: number;
       readonly finished: Finished;
     }
-  /** The workflow is over on all its cores, well or with an error: what follows it may begin. */
+  /** The workflow is over on all its cores, successfully or with an error: its dependents may begin. */
   | {
       readonly kind: "report";
       readonly workflow: string;
       readonly error: string | null;
-      /** Rules that its tear-down broke. */
+      /** Rules broken by its teardown. */
       readonly faults: readonly PartFault[];
     }
-  /** The run ends before its plan is over: a threshold, its time limit or its own code asks for it. */
+  /** The run ends before its plan is over: requested by a threshold, its time limit or its own code. */
   | {
       readonly kind: "stop";
-      /** Whose code asked, and the rule that was broken beside what is measured. */
+      /** The workflow whose code asked, and the rule that was broken beside what is measured. */
       readonly workflow: string | null;
       readonly fault: Fault | null;
     }
-  /** A search goes on to another load after this probe. */
+  /** A search continues with another load after this probe. */
   | {
       readonly kind: "level";
       readonly workflow: string;
@@ -89,7 +89,7 @@ export type PhaseStep =
     }
   /** A search has its answer with this probe: the workflow ends as when its time is over. */
   | { readonly kind: "finish"; readonly workflow: string; readonly probe: Probe }
-  /** So many rows or iterations are asked for; agreed to with the block that is the core's. */
+  /** Requests rows or iterations; agreed with the block assigned to the core. */
   | {
       readonly kind: "grant";
       readonly workflow: string;
@@ -97,10 +97,10 @@ export type PhaseStep =
       readonly core: number;
       readonly name: string;
       readonly size: number;
-      /** The core's number of it: asked again, it gets the same block. */
+      /** Request number of the core: a retry gets the same block. */
       readonly request: number;
     }
-  /** Numbers that nobody else gets; agreed to with these. The core has one request per name at a time. */
+  /** Requests unique numbers; agreed with these. The core has one request per name at a time. */
   | {
       readonly kind: "numbers";
       readonly core: number;
@@ -111,7 +111,7 @@ export type PhaseStep =
   /** Values are put into a queue of this name. */
   | { readonly kind: "queue"; readonly name: string };
 
-/** A step with what the driver has to say to it. */
+/** A step with the result of its agreement. */
 export type AgreedStep =
   | (Extract<PhaseStep, { kind: "place" }> & { readonly execution: number })
   | (Extract<PhaseStep, { kind: "deal" }> & { readonly execution: number })
@@ -119,7 +119,7 @@ export type AgreedStep =
   | (Extract<PhaseStep, { kind: "numbers" }> & { readonly from: number; readonly to: number })
   | (Extract<PhaseStep, { kind: "grant" }> & Granted);
 
-/** Of one workflow's way over its cores. */
+/** Steps of one workflow over its cores. */
 export type WorkflowStep = Exclude<
   AgreedStep,
   { kind: "stop" | "level" | "finish" | "numbers" | "queue" }
@@ -129,7 +129,7 @@ export type Dealt = Extract<AgreedStep, { kind: "deal" }>;
 
 export type Reported = Extract<PhaseStep, { kind: "report" }>;
 
-/** Of what all cores share. */
+/** Steps of state shared by all cores. */
 export type SharedStep = Extract<AgreedStep, { kind: "numbers" | "queue" }>;
 
 /** Indices [from, to); `last`: there are no more. */
@@ -139,19 +139,19 @@ export interface Granted {
   readonly last: boolean;
 }
 
-/** What whoever merges the datacenters says of a workflow. */
+/** Directive for a workflow over several datacenters, from the gate that merges them. */
 export type JointWord =
   | {
       readonly kind: "begin";
       readonly workflow: string;
-      /** Of the set-up, wherever it ran. */
+      /** Value of the setup, wherever it ran. */
       readonly value: unknown;
-      /** In so many milliseconds. */
+      /** Milliseconds until the start. */
       readonly inMs: number;
     }
   | { readonly kind: "over"; readonly workflow: string; readonly error: string | null };
 
-/** What a workflow waits for, and what its set-up came to. */
+/** Directive that a workflow waits for, with the result of its setup. */
 export interface JointWait {
   readonly workflow: string;
   readonly for: JointWord["kind"];
@@ -162,29 +162,29 @@ export type PhasesInput =
   | { readonly kind: "start" }
   | { readonly kind: "agreed"; readonly step: WorkflowStep | SharedStep }
   | { readonly kind: "event"; readonly core: number; readonly event: CoreEvent }
-  /** Of several cores at once. */
+  /** Metrics of several cores at once. */
   | { readonly kind: "figures"; readonly from: string; readonly figures: MergedFigures }
-  /** The core is gone for good; `awaited`: another may take its place. */
+  /** The core is lost for good; `awaited`: another may replace it. */
   | { readonly kind: "coreLost"; readonly core: number; readonly awaited: boolean }
-  /** Another core takes the place of a lost one; `dealt`: the workflows whose share is known to be dealt to it. */
+  /** Another core replaces a lost one; the listed workflows are known to have assigned it their share. */
   | {
       readonly kind: "coreJoined";
       readonly core: number;
       readonly instead: number;
       readonly dealt?: readonly string[];
     }
-  /** None does. */
+  /** No core replaces the lost one. */
   | { readonly kind: "coreForgone"; readonly core: number }
-  /** Steers whatever runs now, and what begins later. */
+  /** Controls running workflows and those that begin later. */
   | { readonly kind: "pause" }
   | { readonly kind: "resume" }
-  /** Of the plan. */
+  /** Scale factor of the plan. */
   | { readonly kind: "scale"; readonly factor: number }
-  /** A search goes on to another load. */
+  /** A search continues with another load. */
   | { readonly kind: "level"; readonly workflow: string; readonly load: number }
   /** A search has its answer: the workflow ends as when its time is over. */
   | { readonly kind: "finish"; readonly workflow: string }
-  /** Of whoever merges the datacenters that a workflow runs in. */
+  /** Directive of the gate that merges the datacenters of a workflow. */
   | { readonly kind: "joint"; readonly word: JointWord }
   | { readonly kind: "stop" }
   | { readonly kind: "tick" };
@@ -195,6 +195,6 @@ export type PhasesEffect =
   | { readonly kind: "log"; readonly line: string }
   /** Code of a workflow asks for the end of the run. */
   | { readonly kind: "abort"; readonly workflow: string; readonly reason: string }
-  /** Of a preparation that failed: whether the user can mend it. */
+  /** A failed preparation, and whether the user can fix it. */
   | { readonly kind: "problem"; readonly problem: Problem }
   | { readonly kind: "done"; readonly status: JobStatus };

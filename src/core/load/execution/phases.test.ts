@@ -14,7 +14,7 @@ const listener: PhasesListener = {
   ...{ frame: () => 0, figures: () => 0 },
 };
 
-/** A workflow on one core, up to its set-up; what it then wants to be agreed waits. */
+/** A workflow on one core, up to its setup; later steps wait for agreement. */
 function settingUp() {
   const manifests = [manifest("shop", {})];
   const agreement = new Agreement(manifests);
@@ -36,17 +36,17 @@ function settingUp() {
   return { phases, setUp: () => take({ kind: "event", core: 0, event: over }) };
 }
 
-it("takes a core for stuck whose set-up does not end at its limit", () => {
+it("declares a core stuck whose setup exceeds its limit", () => {
   expect(settingUp().phases.running.stuckCores(HOUR_MS)).toEqual([0]);
 });
 
-it("takes none for stuck whose set-up is over and waits for a majority (T10)", () => {
+it("does not declare a core stuck whose setup is over and waits for a majority (T10)", () => {
   const { phases, setUp } = settingUp();
   setUp();
   expect(phases.running.stuckCores(HOUR_MS)).toEqual([]);
 });
 
-/** A workflow that makes load on two cores, driven by what was agreed to: nothing is by itself. */
+/** A workflow that generates load on two cores, driven only by agreed steps. */
 function loading(): Phases {
   const phases = new Phases([manifest("shop", {})], { slots: [0, 1], pool: 2 }, listener);
   const log: readonly PhasesInput[] = [
@@ -64,14 +64,14 @@ function loading(): Phases {
 const over = { execution: 1, provided: {}, notes: [], counts: [], faults: [] };
 const finished = { kind: "finished", ...over } as const;
 
-it("expects nothing of a core that is over, while that waits for a majority (T10, 1000454)", () => {
+it("expects nothing from a finished core while its end waits for a majority (T10, 1000454)", () => {
   const phases = loading();
   expect(phases.running.loadingCores()).toEqual([0, 1]);
   phases.step({ kind: "event", core: 0, event: finished }, 500);
   expect([phases.running.loadingCores(), phases.running.stoppedCores()]).toEqual([[1], [1]]);
 });
 
-it("agrees once to the end of a core that reports it twice before that is committed", () => {
+it("agrees once to the end of a core that reports it twice before the commit", () => {
   const phases = loading();
   const effects = [0, 1].flatMap(() => [
     ...phases.step({ kind: "event", core: 0, event: finished }, 500),
@@ -79,7 +79,7 @@ it("agrees once to the end of a core that reports it twice before that is commit
   expect(effects.filter(({ kind }) => kind === "agree")).toHaveLength(1);
 });
 
-it("keeps a share whose next core is lost before it was dealt to it", () => {
+it("keeps a share whose next core is lost before the share was assigned to it", () => {
   const phases = loading();
   const workflow = "shop";
   const log: readonly PhasesInput[] = [
@@ -98,29 +98,29 @@ it("keeps a share whose next core is lost before it was dealt to it", () => {
   expect(effects).toMatchObject([{ core: 3, command: { kind: "prepare", share } }]);
 });
 
-it("tears down what was torn down by the log, though a share seems to be kept (900097)", () => {
+it("tears down what the log tore down, though a share seems to be kept (900097)", () => {
   const phases = loading();
   const workflow = "shop";
   const log: readonly (readonly [number, PhasesInput])[] = [
     [500, { kind: "coreLost", core: 1, awaited: true }],
-    // Decided before the plan was over, and committed after it: its leader gave nothing to it any more.
+    // Decided before the plan was over, and committed after it: its leader assigned nothing to it.
     [999, { kind: "coreJoined", core: 2, instead: 1 }],
     [1_100, { kind: "agreed", step: { kind: "finished", workflow, core: 0, finished } }],
     [1_101, { kind: "agreed", step: { kind: "teardown", workflow, core: 0 } }],
   ];
   const effects = log.flatMap(([at, input]) => [...phases.step(input, at)]);
-  const told = effects.flatMap((one) =>
+  const sent = effects.flatMap((one) =>
     one.kind === "send" ? [[one.core, one.command.kind]] : [],
   );
-  expect(told).toContainEqual([0, "teardown"]);
+  expect(sent).toContainEqual([0, "teardown"]);
 });
 
-it("keeps a share that was dealt by the log, though the plan seems to be over by then (1003427)", () => {
+it("keeps a share that the log assigned, though the plan seems to be over by then (1003427)", () => {
   const phases = loading();
   const workflow = "shop";
   const log: readonly (readonly [number, PhasesInput])[] = [
     [500, { kind: "coreLost", core: 1, awaited: true }],
-    // A pause that was longer than the log says is behind it.
+    // A pause that was longer than the log shows is behind it.
     [5_000, { kind: "coreJoined", core: 2, instead: 1, dealt: [workflow] }],
     [
       5_001,
@@ -132,7 +132,7 @@ it("keeps a share that was dealt by the log, though the plan seems to be over by
   expect(phases.running.loadingCores()).toEqual([0, 2]);
 });
 
-it("shows a mistake that several cores report once, and every line of user code", () => {
+it("shows a mistake reported by several cores once, and every line of user code", () => {
   const phases = loading();
   const linesOf = (isComplaint: boolean): number =>
     [0, 1].flatMap((core) => {

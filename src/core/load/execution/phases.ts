@@ -1,16 +1,17 @@
 /**
- * The executions of a job as a pure machine: `Job` decides what runs where, this one carries it through
- * with messages to the cores and tells it what came of it. The local runner and a cluster's manager drive
- * the same object, over pipes and over the network.
+ * The executions of a job as a pure machine: `Job` decides what runs where; this machine carries it out with messages
+ * to the cores and reports the results back to it. The local runner and a cluster's manager drive the same object, over
+ * pipes and over the network.
  *
- * One workflow's way over its cores:
+ * One workflow over its cores:
  *
  *   place ─▶ prepare on all ─▶ setup on one ─▶ start on all ─▶ frames … ─▶ finished by all ─▶ teardown on one ─▶ report
  *
- * Another core may take the place of a lost one, at the present moment of the plan (`vacancies.ts`).
+ * Another core may replace a lost one, at the current time of the plan (`vacancies.ts`).
  *
- * What must outlive the driver is a step that it agrees to before it takes effect: `agree` goes out, `agreed` comes
- * back. A manager has it committed by a quorum, the local runner agrees at once. What comes too late is ignored.
+ * Decisions that must survive the driver are steps that it agrees to before they take effect: `agree` goes out,
+ * `agreed` comes back. A manager commits them to a quorum, the local runner agrees at once. Late agreements are
+ * ignored.
  */
 
 import { assertNever } from "../../base/assert.ts";
@@ -38,6 +39,7 @@ import type {
 } from "./phase-types.ts";
 import {
   askAside,
+  type CoreOrder,
   coresLeft,
   type Dispatch,
   executionOf,
@@ -49,7 +51,6 @@ import {
   type Running,
   RunningWorkflows,
   startCommands,
-  type Told,
 } from "./running.ts";
 import { SharedRequests } from "./shared-requests.ts";
 import { ShownComplaints } from "./shown-complaints.ts";
@@ -66,7 +67,7 @@ export class Phases {
   readonly #steering = new Steering(this.#running);
   readonly joint: JointWorkflows;
   readonly vacancies: Vacancies;
-  /** The workflow whose placement is agreed to before it is asked for. */
+  /** The workflow whose placement was agreed before it was requested. */
   #placed: string | null = null;
   readonly #complaints = new ShownComplaints();
   #effects: PhasesEffect[] = [];
@@ -90,7 +91,7 @@ export class Phases {
     });
     this.vacancies = new Vacancies(this.#running, this.#steering, listener, {
       agree: (step) => this.#agree(step),
-      tell: (told) => this.#tell(told),
+      send: (orders) => this.#sendAll(orders),
       advanceJob: (input) => this.#advanceJob(input),
       hasWaiting: () => this.#job.snapshot().some(({ status }) => status === "waiting"),
       advance: (name, running) => this.#advance(name, running),
@@ -98,7 +99,7 @@ export class Phases {
     });
   }
 
-  /** Total: anything unexpected, late or repeated changes nothing. */
+  /** Total: ignores unexpected, late and repeated inputs. */
   step(input: PhasesInput, now: number): readonly PhasesEffect[] {
     this.#now = now;
     this.#effects = [];
@@ -116,7 +117,7 @@ export class Phases {
         this.#onEvent(input.core, input.event);
         break;
       case "figures":
-        this.#tell(takeFigures(this.#listener, this.#running, input.from, input.figures));
+        this.#sendAll(takeFigures(this.#listener, this.#running, input.from, input.figures));
         break;
       case "coreLost":
       case "coreJoined":
@@ -145,13 +146,13 @@ export class Phases {
     return this.#running;
   }
 
-  /** When a delay is over or a workflow begins with others; null when nothing of this is to come. */
+  /** When a delay is over or a workflow begins together with others; null when none is pending. */
   nextDeadline(): number | null {
     const [delay, joint] = [this.#job.nextDeadline(), this.joint.nextDeadline()];
     return delay === null && !Number.isFinite(joint) ? null : Math.min(delay ?? joint, joint);
   }
 
-  repeat(now: number): readonly Told[] {
+  repeat(now: number): readonly CoreOrder[] {
     return this.#running.repeat(now, this.#steering.commands);
   }
 
@@ -159,8 +160,8 @@ export class Phases {
     this.#effects.push({ kind: "send", core, command });
   }
 
-  #tell(told: readonly Told[]): void {
-    for (const { command, core } of told) this.#send(core, command);
+  #sendAll(orders: readonly CoreOrder[]): void {
+    for (const { command, core } of orders) this.#send(core, command);
   }
 
   #agree(step: PhaseStep): void {
@@ -168,7 +169,7 @@ export class Phases {
   }
 
   #onSteered(input: SteeringInput): void {
-    this.#tell(this.#steering.take(input, this.#now));
+    this.#sendAll(this.#steering.take(input, this.#now));
     if (input.kind === "resume") this.joint.goOn(this.#now);
     if (input.kind === "pause" || input.kind === "resume") this.#advanceJob(input);
   }
@@ -179,7 +180,7 @@ export class Phases {
     else this.#advance(name, running);
   }
 
-  /** The core that was setting up or tearing down is gone. */
+  /** Handles the loss of the core that was setting up or tearing down. */
   #asideLost(name: string, running: Running): void {
     this.#listener.workflowBusy(name, null);
     if (running.phase === "setup") {
@@ -191,7 +192,7 @@ export class Phases {
     this.#report(name, running);
   }
 
-  /** It may be taken again, a moment before or after it was decided first: then it says where it runs. */
+  /** A replay may place it slightly before or after the original time: the step says where it runs. */
   #onPlaced(step: Extract<WorkflowStep, { kind: "place" }>): void {
     const { cores, execution, workflow } = step;
     const known = this.#running.get(workflow);
@@ -231,7 +232,7 @@ export class Phases {
         this.#onSetUp(name, running, step.value);
         return;
       case "teardown":
-        // Whoever asked for it waited for no share: where one seems to be kept it was forgone by another clock.
+        // The original decision waited for no share: one that seems to be kept was abandoned by another clock.
         this.vacancies.forgoAll(name);
         this.#onTearDownAgreed(name, running, step.core);
         return;
@@ -255,7 +256,7 @@ export class Phases {
   #prepare(running: Running, execution: number): void {
     running.phase = "preparing";
     for (const [core, { index }] of running.cores) running.cores.set(core, { index, execution });
-    this.#tell(prepareCommands(running));
+    this.#sendAll(prepareCommands(running));
   }
 
   #onSetUpAgreed(name: string, running: Running, core: number): void {
@@ -306,7 +307,7 @@ export class Phases {
       default: {
         const ended = this.#running.endedOf(core, event.execution);
         if (ended !== undefined && event.kind === "frame")
-          this.#tell([takeFrame(this.#listener, core, ended, event)]);
+          this.#sendAll([takeFrame(this.#listener, core, ended, event)]);
         const name = this.#running.nameOf(core, event.execution);
         const running = name === undefined ? undefined : this.#running.get(name);
         if (name !== undefined && running !== undefined)
@@ -333,7 +334,7 @@ export class Phases {
         this.#agree({ kind: "setupDone", workflow: name, value: event.value });
         return;
       case "frame":
-        this.#tell([takeFrame(this.#listener, core, name, event)]);
+        this.#sendAll([takeFrame(this.#listener, core, name, event)]);
         return;
       case "lease":
         this.#agree({ ...event, kind: "grant", workflow: name, core });
@@ -368,11 +369,12 @@ export class Phases {
     running.phase = "running";
     running.startedAt = this.#now;
     const ready = [...cores.keys()].filter((core) => !preparing.has(core));
-    for (const core of ready) this.#tell(startCommands(running, core, this.#steering.commands, 0));
+    for (const core of ready)
+      this.#sendAll(startCommands(running, core, this.#steering.commands, 0));
     this.#listener.workflowStarted(name, ready);
   }
 
-  /** Goes on to the next phase when nobody is waited for any more. */
+  /** Moves to the next phase when no core is awaited any more. */
   #advance(name: string, running: Running): void {
     const { preparing, unfinished, vacant } = running;
     const [first] = running.cores.keys();
@@ -411,7 +413,7 @@ export class Phases {
     if (running.phase === "reporting") return;
     this.#listener.workflowBusy(name, null);
     if (running.stopped) {
-      // A set-up that was told to end may end in any way.
+      // A setup that was ordered to end may end in any way.
       this.#abandon(name, running);
       return;
     }
@@ -469,7 +471,7 @@ export class Phases {
     if (running === undefined || isLoadOver(running)) return;
     if (running.phase === "running") {
       running.ending = true;
-      this.#tell(loadingCommands(running, (execution) => ({ kind: "stop", execution })));
+      this.#sendAll(loadingCommands(running, (execution) => ({ kind: "stop", execution })));
       this.vacancies.forgoAll(name);
       return;
     }

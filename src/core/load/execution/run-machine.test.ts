@@ -1,4 +1,4 @@
-/** The patience of a run with cores that do not answer, by a clock that the test holds. */
+/** Timeouts of a run for cores that do not answer, by a clock that the test controls. */
 
 import { expect, it } from "vitest";
 import type { CoreEvent } from "../job/core-messages.ts";
@@ -11,7 +11,7 @@ import { type RunInput, RunMachine } from "./run-machine.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** A run on one core, or some, that has begun to make load, with what it asked for since. */
+/** A run on one or more cores that has begun to generate load, with its effects since. */
 class LoadingRun {
   readonly machine: RunMachine;
   readonly asked: string[] = [];
@@ -56,7 +56,7 @@ class LoadingRun {
     this.take({ kind: "event", core, event });
   }
 
-  /** Time goes by as a driver would let it: a tick at every deadline. */
+  /** Advances time as a driver would: a tick at every deadline. */
   pass(ms: number): void {
     const until = this.now + ms;
     for (;;) {
@@ -69,7 +69,7 @@ class LoadingRun {
   }
 }
 
-it("gives up a core that has been silent for half a minute, not one that speaks", () => {
+it("gives up a core after half a minute of silence, and not one that reports", () => {
   const run = new LoadingRun();
   expect(run.asked).toContain("start");
   run.pass(20_000);
@@ -80,7 +80,7 @@ it("gives up a core that has been silent for half a minute, not one that speaks"
   expect(run.asked).toContain("kill");
 });
 
-it("is patient with a core from its start on, however long it was held before", () => {
+it("counts the silence of a core from its start, however long it waited before", () => {
   const run = new LoadingRun({ joint: "first" });
   run.pass(40_000);
   expect(run.asked).not.toContain("start");
@@ -92,7 +92,7 @@ it("is patient with a core from its start on, however long it was held before", 
   expect(run.asked).toContain("kill");
 });
 
-it("under a debugger gives up nobody, whatever limit is over: it may be held at a breakpoint", () => {
+it("gives up no core under a debugger, whatever limit has passed: it may be at a breakpoint", () => {
   const run = new LoadingRun({ limited: false, timeoutMs: 60_000 });
   run.pass(10 * 60_000);
   run.take({ kind: "control", control: { kind: "stop" } });
@@ -101,10 +101,10 @@ it("under a debugger gives up nobody, whatever limit is over: it may be held at 
   expect(run.asked).not.toContain("kill");
 });
 
-it("takes no silence for a core's that was its own", () => {
+it("does not count its own stall as the silence of a core", () => {
   const run = new LoadingRun();
   run.pass(2_000);
-  // Ctrl-Z, and a minute later fg: the timer comes before what the cores have written.
+  // Ctrl-Z, and a minute later fg: the timer fires before the cores' output is read.
   run.now += 60_000;
   run.take({ kind: "tick" });
   run.pass(29_000);
@@ -113,22 +113,22 @@ it("takes no silence for a core's that was its own", () => {
   expect(run.asked).toContain("kill");
 });
 
-it("works out live figures twice a second, and anew for reporters; what moves, each time", () => {
+it("computes live metrics twice a second and again for reporters; changing values each time", () => {
   const run = new LoadingRun();
   const [first, soon] = [run.machine.live(run.now), run.machine.live(run.now + 200)];
   expect(soon.summary).toBe(first.summary);
   expect(soon.workflows[0]?.steps).toBe(first.workflows[0]?.steps);
   expect(soon.elapsedSeconds - first.elapsedSeconds).toBeCloseTo(0.2);
-  const told = run.machine.progress(run.now + 200);
-  expect(told.summary).not.toBe(first.summary);
-  // Who looks then sees what the reporters were told.
-  expect(run.machine.live(run.now + 699).summary).toBe(told.summary);
+  const progress = run.machine.progress(run.now + 200);
+  expect(progress.summary).not.toBe(first.summary);
+  // A view at that time shows the same as the reporters.
+  expect(run.machine.live(run.now + 699).summary).toBe(progress.summary);
   const later = run.machine.live(run.now + 700);
-  expect(later.summary).not.toBe(told.summary);
+  expect(later.summary).not.toBe(progress.summary);
   expect(later.summary.durationSeconds).toBeCloseTo(first.summary.durationSeconds + 0.7);
 });
 
-it("a set-up that threw is a result; what kept code from running at all is a mistake", () => {
+it("reports a throwing setup as a result, and code that could not run as a mistake", () => {
   const problem = { message: "no", location: null, mistake: true };
   const unprepared = new LoadingRun({ prepared: false });
   unprepared.say({ kind: "failed", execution: 0, problem });
@@ -140,7 +140,7 @@ it("a set-up that threw is a result; what kept code from running at all is a mis
   expect(threw.machine.summary().workflows).toMatchObject([{ status: "failed", error: "no" }]);
 });
 
-it("counts seconds from the moment that its results name", () => {
+it("counts seconds from the start time in its results", () => {
   const run = new LoadingRun({ prepared: false });
   run.now += 300;
   run.say({ kind: "prepared", execution: 0 });
@@ -150,7 +150,7 @@ it("counts seconds from the moment that its results name", () => {
   expect(workflows).toMatchObject([{ startedAtSeconds: 0 }]);
 });
 
-it("advances with every call that is over and every moment of the plan, and not by itself (AD-34.8)", () => {
+it("advances with every finished call and every tick of the plan, and not by itself (AD-34.8)", () => {
   const run = new LoadingRun();
   const recorder = new StatsRecorder({ errorKinds: 0, corrected: false });
   const home = recorder.stepNumber("home", "http");
@@ -164,17 +164,17 @@ it("advances with every call that is over and every moment of the plan, and not 
     recorder.seal(window, { users: 1, target: 1, cpuMs: 1, lagMsMax: 0 });
   recorder.begin(0);
   expect(run.machine.advance).toBe(0);
-  // A moment without a call.
+  // A tick without a call.
   seal(1);
   frame(100);
   const moved = run.machine.advance;
   expect(moved).toBeGreaterThan(0);
-  // It speaks, and time goes by: nothing has advanced.
+  // The core reports and time passes, but nothing has advanced.
   run.now += 5_000;
   frame(100);
   run.say({ kind: "log", line: "still here", isComplaint: false });
   expect(run.machine.advance).toBe(moved);
-  // A call within the same moment.
+  // A call within the same tick.
   recorder.step(home).record(-1, 200, 1_000, 1_000, -1, -1, -1, 3, 4);
   recorder.counts.completed++;
   seal(2);
@@ -182,7 +182,7 @@ it("advances with every call that is over and every moment of the plan, and not 
   expect(run.machine.advance).toBe(moved + 1);
 });
 
-it("counts what a worker tells of its cores together, also when the first of them is lost", () => {
+it("counts the merged metrics of a worker's cores, also when the first of them is lost", () => {
   const run = new LoadingRun({ cores: [0, 1] });
   run.take({ kind: "coreLost", core: 0, what: "core 0 was lost", worker: "w1", figures: null });
   const recorder = new StatsRecorder({ errorKinds: 0, corrected: false });
@@ -196,7 +196,7 @@ it("counts what a worker tells of its cores together, also when the first of the
   expect(run.asked.slice(asked)).toEqual(["acknowledge"]);
 });
 
-it("counts no core as lost whose set-up was stopped and had to be killed", () => {
+it("counts no core as lost whose setup was stopped and had to be killed", () => {
   const run = new LoadingRun({ prepared: false });
   run.say({ kind: "prepared", execution: 0 });
   expect(run.asked).toContain("setup");
@@ -208,7 +208,7 @@ it("counts no core as lost whose set-up was stopped and had to be killed", () =>
   expect(run.machine.live(run.now).summary.lost).toEqual([]);
 });
 
-it("counts a core as lost whose set-up ends before anybody stopped the run", () => {
+it("counts a core as lost whose setup ends before the run was stopped", () => {
   const run = new LoadingRun({ prepared: false });
   run.say({ kind: "prepared", execution: 0 });
   run.take({ kind: "coreLost", core: 0, what: "executor core 0 is gone" });

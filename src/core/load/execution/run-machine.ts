@@ -1,7 +1,7 @@
 /**
- * A whole run as a pure machine: the executions of its job, their figures and verdicts, and the patience
- * with cores that do not answer. The driver carries messages, starts and kills cores, and says `tick` at
- * `nextDeadline`; it holds no rule.
+ * A whole run as a pure machine: the executions of its job, their metrics and verdicts, and timeouts for cores that do
+ * not answer. The driver carries messages, starts and kills cores, and sends `tick` at `nextDeadline`; it contains no
+ * rules.
  *
  *     events of cores ─▶ phases ─▶ commands to cores
  *                          │
@@ -43,13 +43,13 @@ interface RunMachineOptions {
   /** `slots` are the cores, `pool` those of them that priorities share out. */
   readonly cores: { readonly slots: readonly number[]; readonly pool: number };
   readonly aggregate: RunAggregate;
-  /** Who agrees to steps at once; null when the driver does, with `agreed`. */
+  /** Agrees to steps at once; null when the driver does, with `agreed`. */
   readonly agreement: Agreement | null;
-  /** Ends the run however far it is; null for no limit. */
+  /** Ends the run whatever its state; null for no limit. */
   readonly timeoutMs: number | null;
-  /** False under a debugger: whoever is silent there may be held at a breakpoint. */
+  /** False under a debugger: a silent core may be at a breakpoint there. */
   readonly limited: boolean;
-  /** Somebody else decides how long a core is waited for that says nothing; none: nobody does. */
+  /** True when another part of the system handles the silence of this core; absent: none does. */
   readonly isAwaited?: (core: number) => boolean;
   /** When the run began, on the clock of `step`. */
   readonly beganAt: number;
@@ -58,16 +58,16 @@ interface RunMachineOptions {
 export type RunInput =
   | { readonly kind: "start" }
   | { readonly kind: "event"; readonly core: number; readonly event: CoreEvent }
-  /** Of several cores at once; `from`: whoever runs them, and merges what they measure. */
+  /** Metrics of several cores at once; `from`: the worker that runs and merges them. */
   | { readonly kind: "figures"; readonly from: string; readonly figures: MergedFigures }
-  /** `what` says of whom and why, for people; `awaited`: another core may take its place. */
+  /** `what`: core and reason, for people; `awaited`: another core may replace it. */
   | ({
       readonly kind: "coreLost";
       readonly core: number;
       readonly what: string;
       readonly awaited?: boolean;
     } & LossDetails)
-  /** Another core takes the place of a lost one. */
+  /** Another core replaces a lost one. */
   | {
       readonly kind: "coreJoined";
       readonly core: number;
@@ -75,21 +75,21 @@ export type RunInput =
       readonly worker: string;
       readonly dealt?: readonly string[];
     }
-  /** None does. */
+  /** No core replaces the lost one. */
   | { readonly kind: "coreForgone"; readonly core: number }
   | { readonly kind: "agreed"; readonly step: AgreedStep }
   /** The second stop ends at once. */
   | { readonly kind: "control"; readonly control: RunControl }
-  /** Of whoever merges the datacenters that a workflow runs in. */
+  /** Directive of the gate that merges the datacenters of a workflow. */
   | { readonly kind: "joint"; readonly word: JointWord }
-  /** Whoever keeps the time of the run says that it is up; `text` says why. */
+  /** The time of the run is up, according to its timekeeper; `text` says why. */
   | { readonly kind: "timeOut"; readonly text: string }
   | { readonly kind: "tick" };
 
 export type RunEffect =
   | { readonly kind: "send"; readonly core: number; readonly command: CoreCommand }
   | { readonly kind: "agree"; readonly step: PhaseStep }
-  /** It does not answer any more; its end comes as `coreLost`. */
+  /** The core does not answer any more; its end arrives as `coreLost`. */
   | { readonly kind: "kill"; readonly core: number }
   /** A line from the run or from user code. */
   | { readonly kind: "message"; readonly line: string }
@@ -98,11 +98,11 @@ export type RunEffect =
 type Searched = Extract<AgreedStep, { kind: "level" | "finish" }>;
 type Input<Kind extends RunInput["kind"]> = Extract<RunInput, { kind: Kind }>;
 
-/** Behind the graceful stop: what does not end by then is ended. */
+/** Added to the graceful stop; later, whatever still runs is killed. */
 const STOP_SLACK_MS = 1_500;
-/** A core that runs a workflow speaks ten times a second; after so long a silence it is given up. */
+/** A core that runs a workflow reports ten times a second; it is given up after this silence. */
 const SILENCE_MS_MAX = 30_000;
-/** Whoever looks so much later than it wanted to stood still itself (Ctrl-Z), and heard nobody. */
+/** A tick later than this means that this process itself was stopped (Ctrl-Z) and received nothing. */
 const OWN_STALL_MS = 5_000;
 const NEVER = Number.POSITIVE_INFINITY;
 
@@ -116,10 +116,10 @@ export class RunMachine {
   #mistake: Problem | undefined;
   #judgeAt = NEVER;
   #limitAt = NEVER;
-  /** When cores that were told to stop are given up. */
+  /** When cores that were ordered to stop are given up. */
   #giveUpAt = NEVER;
   #stopped = false;
-  /** Somebody has decided that the run ends, whether it is agreed to already or not. */
+  /** The end of the run has been requested, agreed or not. */
   #stopAsked = false;
   #effects: RunEffect[] = [];
   #now = 0;
@@ -131,10 +131,10 @@ export class RunMachine {
     this.#phases = new Phases(manifests, cores, aggregate);
   }
 
-  /** Total: anything unexpected, late or repeated changes nothing. */
+  /** Total: ignores unexpected, late and repeated inputs. */
   step(input: RunInput, now: number): readonly RunEffect[] {
     this.#effects = [];
-    // Figures of what has ended may come until the summary is asked for.
+    // Metrics of finished workflows may arrive until the summary is requested.
     const isLate = this.#phaseReached === "done";
     const isFigures =
       input.kind === "figures" || (input.kind === "event" && input.event.kind === "frame");
@@ -183,31 +183,31 @@ export class RunMachine {
     return this.#effects;
   }
 
-  /** Queues that users share and that had values: they are in this machine alone. */
+  /** Shared queues that had values: they exist in this machine alone. */
   get queues(): readonly string[] {
     return this.#phases.shared.queues;
   }
 
-  /** Workflows that wait for whoever merges several datacenters. */
+  /** Workflows waiting for the gate that merges several datacenters. */
   get waits(): readonly JointWait[] {
     return this.#phases.joint.waits;
   }
 
-  /** A remark for the reader of the results. */
+  /** Adds a remark for the reader of the results. */
   note(text: string): void {
     this.#aggregate.note(text);
   }
 
   /**
-   * Everything again that cores were told and may not have heard; see `Phases`. The patience with them begins
-   * anew: they hear it only now.
+   * Repeats all commands that cores may not have received; see `Phases`. Restarts their timeouts, since the cores
+   * receive them only now.
    */
   repeat(now: number): readonly RunEffect[] {
     this.#setTime(now);
     this.#judgeAt = now + this.#aggregate.judgeEveryMs;
     if (this.#giveUpAt !== NEVER) this.#giveUpAt = now + this.#graceMs();
     for (const core of this.#phases.running.loadingCores()) this.#heardAt.set(core, now);
-    return this.#phases.repeat(now).map((told) => ({ kind: "send", ...told }));
+    return this.#phases.repeat(now).map((order) => ({ kind: "send", ...order }));
   }
 
   nextDeadline(): number | null {
@@ -227,13 +227,13 @@ export class RunMachine {
     return this.#aggregate.anyStarted ? undefined : this.#mistake;
   }
 
-  /** What a screen shows now, or what reporters elsewhere send. */
+  /** Live view for the screen, or for remote reporters. */
   live(now: number, detail: LiveDetail = "figures"): LiveRun {
     this.#setTime(now);
     return this.#aggregate.live(this.phase, detail);
   }
 
-  /** What reporters on this machine send. */
+  /** Progress for reporters on this machine. */
   progress(now: number): RunProgress {
     this.#setTime(now);
     return this.#aggregate.progress();
@@ -244,7 +244,7 @@ export class RunMachine {
     return this.#aggregate.summary({ interrupted, ended: true, detail: "all" });
   }
 
-  /** Rises with every call that is over and every moment of a plan that has passed. (AD-34.8) */
+  /** Increases with every finished call and every elapsed tick of a plan. (AD-34.8) */
   get advance(): number {
     const { measured } = this.#aggregate;
     return measured.reduce((sum, one) => sum + one.furthestMs, this.counts.requests);
@@ -254,14 +254,14 @@ export class RunMachine {
     return countsOf(this.#aggregate);
   }
 
-  /** `wall`: milliseconds of the wall clock now. */
+  /** `wall`: current wall-clock milliseconds. */
   tell(held: readonly HeldFrame[], now: number, wall: number): ToldRun {
     const wallMs = wall - (now - this.#options.beganAt);
     const workflows = toldWorkflows(this.#aggregate, held, wallMs);
     return { workflows, waits: this.waits };
   }
 
-  /** All that is known when it is over, with what was said beside the figures. */
+  /** Everything known when the run is over, with the remarks beside the metrics. */
   tellEnd(now: number, wall: number): ToldEnd {
     return { ...this.tell([], now, wall), remarks: this.#aggregate.remarks };
   }
@@ -282,7 +282,7 @@ export class RunMachine {
     this.#step({ kind: "start" });
   }
 
-  /** A step of the executions, with whatever follows from it. */
+  /** Runs a step of the executions and its consequences. */
   #step(input: PhasesInput): void {
     for (const effect of this.#phases.step(input, this.#now)) this.#perform(effect);
   }
@@ -290,7 +290,7 @@ export class RunMachine {
   #perform(effect: PhasesEffect): void {
     switch (effect.kind) {
       case "send":
-        // One that is prepared says nothing, and may have been held for long.
+        // A prepared core reports nothing, and may have waited for long.
         if (effect.command.kind === "start") this.#heardAt.set(effect.core, this.#now);
         this.#effects.push(effect);
         return;
@@ -342,7 +342,7 @@ export class RunMachine {
     this.#step(step);
   }
 
-  /** Code of a workflow asks for the end; whoever asks after the first is counted, too. */
+  /** Code of a workflow asks for the end; later requests are counted, too. */
   #onAbort(workflow: string, reason: string): void {
     const fault = singleFault("no code asked for the end", reason);
     this.#message(`"${workflow}" ends the run: ${reason}`);
@@ -350,7 +350,7 @@ export class RunMachine {
     else this.#askStop(workflow, fault);
   }
 
-  /** Once: what follows from it is the same. */
+  /** Requests the stop once. */
   #askStop(workflow: string | null, fault: Fault | null): void {
     if (this.#stopAsked) return;
     this.#stopAsked = true;
@@ -363,29 +363,29 @@ export class RunMachine {
     this.#effects.push({ kind: "done", status });
   }
 
-  /** What the loss of a core costs, as far as it is known now. */
+  /** Cost of losing a core, as far as it is known now. */
   lossOf(core: number, now: number): LossFigures {
     this.#setTime(now);
     return this.#aggregate.lossOf(core);
   }
 
-  /** Whether another core that took the place of a lost one had something to do. */
+  /** Whether a replacement of a lost core would have work to do. */
   awaits(core: number, now: number): boolean {
     return this.#phases.vacancies.isOfUse(core, now);
   }
 
-  /** Its time may be behind by as much: what was lost before was lost longer ago. */
+  /** Adjusts for a clock that may be behind: earlier losses happened longer ago. */
   clockBehind(ms: number): void {
     this.#aggregate.losses.behind(ms);
   }
 
-  /** A lost core can make no more load, since this moment; null: nobody knows that it cannot. */
+  /** Records since when a lost core generates no more load; null: unknown. */
   coreOver(core: number, at: number | null): void {
     this.#aggregate.losses.over(core, at === null ? null : at - this.#options.beganAt);
   }
 
   #onLost({ awaited = false, core, what, ...details }: Input<"coreLost">): void {
-    // Killed because its set-up did not end when the run was stopped: no load is lost with it.
+    // Killed because its setup did not end when the run was stopped: no load is lost with it.
     if (!this.#phases.running.hasOnlyStoppedSetUps(core))
       this.#aggregate.coreLost(core, what, details);
     this.#message(what);
@@ -435,7 +435,7 @@ export class RunMachine {
     if (abortedBy.length > 0) this.#askStop(null, null);
   }
 
-  /** Gracefully, but not for ever: code that never waits cannot be asked to end. */
+  /** Stops gracefully, with a limit: code that never awaits cannot be asked to end. */
   #stop(): void {
     if (this.#stopped) return;
     this.#stopped = true;
@@ -485,7 +485,7 @@ export class RunMachine {
     }
   }
 
-  /** The first time ends gracefully, the second at once. */
+  /** The first interrupt ends gracefully, the second at once. */
   #interrupt(): void {
     if (this.#interrupted) {
       this.#aggregate.givenUp();

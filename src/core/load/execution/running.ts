@@ -1,4 +1,4 @@
-/** A workflow on its way over its cores; see `phases.ts`. */
+/** A running workflow over its cores; see `phases.ts`. */
 
 import type { CoreCommand } from "../job/core-messages.ts";
 import type { ExecutionOutcome, JobEffect } from "../job/job.ts";
@@ -10,7 +10,7 @@ export type Dispatch = Extract<JobEffect, { kind: "dispatch" }>;
 /** One core's part of a workflow. */
 interface RunningShare {
   readonly index: number;
-  /** Of the attempt; 0 before it is placed. */
+  /** Number of the attempt; 0 before it is placed. */
   readonly execution: number;
 }
 
@@ -19,43 +19,46 @@ export interface Running {
   readonly dispatch: Dispatch;
   /** By the core that has it now. */
   readonly cores: Map<number, RunningShare>;
-  /** Shares that are kept for another core, by the lost one: which share, and whom it is dealt to. */
+  /** Shares kept for another core, by the lost one: which share, and the core it is assigned to. */
   readonly vacant: Map<number, { readonly index: number; to: number | null }>;
   readonly preparing: Set<number>;
   readonly unfinished: Set<number>;
-  /** Those of them that say they have, which is only not agreed yet: that may take as long as a majority is away. */
+  /**
+   * Cores that report to be finished, while the agreement is pending: it may take as long as the majority is
+   * unavailable.
+   */
   readonly over: Set<number>;
   readonly outcomes: Map<number, Finished>;
   setup: unknown;
-  /** The core that runs set-up or tear-down for all. */
+  /** The core that runs setup or teardown for all. */
   aside: number | undefined;
   /** When that began. */
   asideAt: number;
-  /** It is over, and only not agreed yet: that may take as long as a majority is away. */
+  /** Setup or teardown is over, while the agreement is pending: it may take as long as the majority is unavailable. */
   asideOver: boolean;
-  /** The run was stopped while it was being set up. */
+  /** The run was stopped during the setup. */
   stopped: boolean;
-  /** Its cores were told to end their load. */
+  /** True once the cores were ordered to end their load. */
   ending: boolean;
-  /** The load that a search is at; null while it is at its first. */
+  /** Current load of a search; null at its first load. */
   level: number | null;
-  /** When its load began, for whoever joins later: by the driver's clock, pauses left out. */
+  /** When its load began, for cores that join later: by the driver's clock, excluding pauses. */
   startedAt: number;
-  /** Why it fails although it is torn down as it should be. */
+  /** Why it fails although its teardown succeeds. */
   failure: string | null;
   /**
-   * "held": set up while the run was paused, to start when it goes on, or when others do; "ended": its load is over
-   * here, and may not be elsewhere.
+   * "held": set up, and waiting for the end of a pause or for other datacenters; "ended": its load is over here, and
+   * perhaps not elsewhere.
    */
   phase:
     | ("placing" | "preparing" | "setup" | "held")
     | ("running" | "ended" | "teardown" | "reporting");
 }
 
-/** What a core may take beyond a limit to say that it is over. */
+/** Grace period of a core beyond a limit to report its end. */
 const LIMIT_SLACK_MS = 2_000;
 
-/** Of cores that are lost already, nothing is left or (`awaited`) the share is kept. */
+/** Lost cores keep their share only if they are `awaited`. */
 export function newRunning(
   manifest: WorkflowManifest,
   dispatch: Dispatch,
@@ -86,7 +89,7 @@ export function newRunning(
   };
 }
 
-/** The limit of a set-up or tear-down counts from when it begins. */
+/** The limit of a setup or teardown counts from its start. */
 export function askAside(running: Running, core: number): void {
   running.aside = core;
   running.asideAt = Number.POSITIVE_INFINITY;
@@ -107,28 +110,28 @@ export function outcomeOf(
 }
 
 /**
- * Whether a share whose core is lost can go on elsewhere: what it has to do follows from the time, or from
- * what all shares take from. How far each user of a fixed number of iterations was, nobody knows.
+ * Whether the share of a lost core can be reassigned: its remaining work must follow from the time, or from a lease
+ * shared by all. The progress of each user through a fixed number of iterations is unknown.
  */
 export function isDealtAgain({ manifest }: Running): boolean {
   const { kind } = manifest.load;
   return manifest.isTest && kind !== "perUser" && kind !== "once";
 }
 
-/** What it does for all users of a core from now on; undefined for a core that has none of it. */
+/** Execution of the workflow on a core; undefined for a core without a share. */
 export function executionOf({ cores }: Running, core: number): number | undefined {
   return cores.get(core)?.execution;
 }
 
-/** Its cores, and those that may still join it. */
+/** Cores with a share, and those that may still join. */
 export function coresLeft({ cores, vacant }: Running): number[] {
   return [...cores.keys(), ...[...vacant].map(([instead, { to }]) => to ?? instead)];
 }
 
-/** All that are on their way, by name. */
+/** All running workflows, by name. */
 export class RunningWorkflows {
   readonly #workflows = new Map<string, Running>();
-  /** By core and execution: workflows that are over. Their figures may come once more, to a new driver. */
+  /** Finished workflows by core and execution. Their metrics may arrive once more, at a new driver. */
   readonly #ended = new Map<string, string>();
 
   [Symbol.iterator](): IterableIterator<[string, Running]> {
@@ -149,34 +152,34 @@ export class RunningWorkflows {
     this.#workflows.delete(name);
   }
 
-  /** The workflow that an execution on a core was of, when it is over. */
+  /** The finished workflow of an execution on a core. */
   endedOf(core: number, execution: number): string | undefined {
     return this.#ended.get(`${core} ${execution}`);
   }
 
-  /** The workflow that an execution on a core is of. */
+  /** The running workflow of an execution on a core. */
   nameOf(core: number, execution: number): string | undefined {
     for (const [name, running] of this.#workflows)
       if (running.phase !== "placing" && executionOf(running, core) === execution) return name;
     return undefined;
   }
 
-  /** Cores that should speak ten times a second: they make load. */
+  /** Cores that generate load and should report ten times a second. */
   loadingCores(): number[] {
     return this.#cores(({ phase }) => phase === "running");
   }
 
-  /** Cores that were to end what they do when the run was stopped; a tear-down has its own limit. */
+  /** Cores that were ordered to end when the run was stopped; a teardown has its own limit. */
   stoppedCores(): number[] {
     return this.#cores(({ phase }) => phase !== "teardown");
   }
 
-  /** Cores whose set-up or tear-down did not even end at its limit: code there never waits. */
+  /** Cores whose setup or teardown exceeded even its limit: its code never awaits. */
   stuckCores(now: number): number[] {
     return this.#cores((running) => isStuck(running, now));
   }
 
-  /** Whether a core ran nothing but set-ups that the stop of the run ended: they measure nothing. */
+  /** Whether a core ran only setups that the stop of the run ended: they measure nothing. */
   hasOnlyStoppedSetUps(core: number): boolean {
     const on = [...this.#workflows.values()].filter(({ cores }) => cores.has(core));
     return on.length > 0 && on.every((one) => one.stopped && one.aside === core);
@@ -187,14 +190,14 @@ export class RunningWorkflows {
   }
 
   /**
-   * Everything again that the cores were told and may not have heard: whoever carries it drops what a core
-   * has had. For a driver that took the steps of another one again.
+   * Repeats all commands that the cores may not have received; the transport drops duplicates. For a driver that
+   * replayed the steps of another one.
    */
-  repeat(now: number, steered: Steered): readonly Told[] {
+  repeat(now: number, steered: Steered): readonly CoreOrder[] {
     return [...this.#workflows.values()].flatMap((running) => {
-      // A set-up or tear-down that its core hears of only now has its whole time.
+      // A setup or teardown that its core receives only now has its whole time.
       if (Number.isFinite(running.asideAt)) running.asideAt = now;
-      return toldCommands(running, steered);
+      return allCommands(running, steered);
     });
   }
 }
@@ -206,7 +209,7 @@ function busyCores({ aside, over, phase, preparing, unfinished }: Running): numb
   return aside === undefined ? [] : [aside];
 }
 
-/** Its set-up or tear-down did not even end at its limit. */
+/** True when setup or teardown exceeded even its limit. */
 function isStuck(running: Running, now: number): boolean {
   const { aside, asideAt, asideOver, manifest, phase } = running;
   if (aside === undefined || asideOver) return false;
@@ -215,20 +218,20 @@ function isStuck(running: Running, now: number): boolean {
   return now - asideAt > limitMs + LIMIT_SLACK_MS;
 }
 
-/** What a core that makes load has to hear beside its start. */
+/** Controls for a core that generates load, beside its start. */
 export type Steered = (running: Running, execution: number) => readonly CoreCommand[];
 
-export interface Told {
+export interface CoreOrder {
   readonly core: number;
   readonly command: CoreCommand;
 }
 
-/** To each core that is left, its share. */
-export function prepareCommands(running: Running): Told[] {
+/** Prepares each remaining core with its share. */
+export function prepareCommands(running: Running): CoreOrder[] {
   return [...running.cores.keys()].map((core) => prepareCommand(running, core));
 }
 
-export function prepareCommand({ cores, dispatch, manifest }: Running, core: number): Told {
+export function prepareCommand({ cores, dispatch, manifest }: Running, core: number): CoreOrder {
   const { context, users, workflow } = dispatch;
   const { load, part } = manifest;
   const { execution = 0, index = 0 } = cores.get(core) ?? {};
@@ -237,47 +240,47 @@ export function prepareCommand({ cores, dispatch, manifest }: Running, core: num
   return { core, command: { kind: "prepare", execution, workflow, share, context } };
 }
 
-/** To every core that makes load. */
+/** Sends a command to every core that generates load. */
 export function loadingCommands(
   { cores, preparing }: Running,
   command: (execution: number) => CoreCommand,
-): Told[] {
+): CoreOrder[] {
   return [...cores]
     .filter(([core]) => !preparing.has(core))
     .map(([core, { execution }]) => ({ core, command: command(execution) }));
 }
 
-/** What begins the load on a core, and how it is steered. `planMs`: of the plan that has passed. */
+/** Starts the load on a core with its controls. `planMs`: elapsed time of the plan. */
 export function startCommands(
   running: Running,
   core: number,
   steered: Steered,
   planMs: number,
-): Told[] {
+): CoreOrder[] {
   const execution = executionOf(running, core) ?? 0;
   const start = { kind: "start", execution, setup: running.setup, planMs } as const;
   return [start, ...steered(running, execution)].map((command) => ({ core, command }));
 }
 
-/** All that its cores were told in this phase and those before. */
-function toldCommands(running: Running, steered: Steered): Told[] {
+/** All commands of this phase and those before. */
+function allCommands(running: Running, steered: Steered): CoreOrder[] {
   const { aside, asideAt, cores, phase, preparing, setup, stopped } = running;
   if (phase === "placing" || phase === "reporting") return [];
-  const told = prepareCommands(running);
+  const commands = prepareCommands(running);
   const begun = aside !== undefined && Number.isFinite(asideAt);
   const execution = (aside === undefined ? undefined : executionOf(running, aside)) ?? 0;
   if (phase === "setup" && begun) {
-    told.push({ core: aside, command: { kind: "setup", execution } });
-    told.push({ core: aside, command: { kind: "askAgain", execution } });
-    if (stopped) told.push({ core: aside, command: { kind: "stop", execution } });
+    commands.push({ core: aside, command: { kind: "setup", execution } });
+    commands.push({ core: aside, command: { kind: "askAgain", execution } });
+    if (stopped) commands.push({ core: aside, command: { kind: "stop", execution } });
   }
-  if (phase !== "running" && phase !== "teardown") return told;
+  if (phase !== "running" && phase !== "teardown") return commands;
   for (const [core, share] of cores) {
-    // Who has joined says once more that it is prepared, and then hears when to begin.
-    if (!preparing.has(core)) told.push(...startCommands(running, core, steered, 0));
-    told.push({ core, command: { kind: "askAgain", execution: share.execution } });
+    // A core that joined reports again that it is prepared, and is then started.
+    if (!preparing.has(core)) commands.push(...startCommands(running, core, steered, 0));
+    commands.push({ core, command: { kind: "askAgain", execution: share.execution } });
   }
   if (phase === "teardown" && begun)
-    told.push({ core: aside, command: { kind: "teardown", execution, setup } });
-  return told;
+    commands.push({ core: aside, command: { kind: "teardown", execution, setup } });
+  return commands;
 }

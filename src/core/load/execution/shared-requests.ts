@@ -1,7 +1,7 @@
 /**
- * What the cores of a run share beside their data. Numbers that must be given once are given by whoever agrees
- * to steps, so that no other driver gives them again. Queues are kept here: they go with the driver, and whoever
- * follows it knows which were in use.
+ * Shared state of the cores of a run, beside their data. Unique numbers are assigned through agreed steps, so that no
+ * other driver assigns them again. Queues are kept here: they are lost with the driver, and its successor knows which
+ * were in use.
  */
 
 import type { CoreEvent } from "../job/core-messages.ts";
@@ -29,8 +29,8 @@ export class SharedRequests {
     const isNew = kind === "push" && !this.#queues.has(name);
     if (isNew) this.#queues.add(name);
     const answer = this.#values.answer(request);
-    const told = { kind: "send", core, command: { kind: "shared", id, answer } } as const;
-    return isNew ? [{ kind: "agree", step: { kind: "queue", name } }, told] : [told];
+    const reply = { kind: "send", core, command: { kind: "shared", id, answer } } as const;
+    return isNew ? [{ kind: "agree", step: { kind: "queue", name } }, reply] : [reply];
   }
 
   agreed(step: SharedStep): readonly PhasesEffect[] {

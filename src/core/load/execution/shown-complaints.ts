@@ -1,6 +1,6 @@
-/** Mistakes in user code are met by every core and shown once per run. */
+/** Shows a mistake in user code once per run, though every core meets it. */
 
-/** A line of a mistake may hold values, and so differ with every iteration. */
+/** A line may contain values, and so differ with every iteration. */
 const LINES_MAX = 100;
 
 export class ShownComplaints {

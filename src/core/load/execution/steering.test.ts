@@ -7,23 +7,23 @@ const LOADING = {
   manifest: { load: { kind: "vus" } },
 } as Running;
 
-describe("what a core is told again", () => {
-  it("is nothing when nobody has steered the run", () => {
+describe("repeated controls of a core", () => {
+  it("are empty when the run was not controlled", () => {
     expect(new Steering(new RunningWorkflows()).commands(LOADING, 7)).toEqual([]);
   });
 
-  it("lets one go on, as planned, that has heard of a pause and a scale and of nothing after", () => {
+  it("resume at the planned rate a core that missed everything after a pause and a scale", () => {
     const steering = new Steering(new RunningWorkflows());
-    const told = (): unknown => steering.commands(LOADING, 7);
+    const repeated = (): unknown => steering.commands(LOADING, 7);
     steering.take({ kind: "pause" }, 100);
     steering.take({ kind: "scale", factor: 2 }, 100);
-    expect(told()).toEqual([
+    expect(repeated()).toEqual([
       { kind: "scale", execution: 7, factor: 2 },
       { kind: "pause", execution: 7 },
     ]);
     steering.take({ kind: "resume" }, 200);
     steering.take({ kind: "scale", factor: 1 }, 200);
-    expect(told()).toEqual([
+    expect(repeated()).toEqual([
       { kind: "scale", execution: 7, factor: 1 },
       { kind: "resume", execution: 7 },
     ]);

@@ -1,28 +1,28 @@
 /**
- * How a run is steered: by hand, and by searches and ends that were agreed to. What begins later begins so,
- * and what a core may have missed can be said again: everything here is absolute.
+ * Controls of a run: by users, and by agreed searches and ends. Workflows that begin later start with them, and they
+ * can be repeated for a core that missed some: all values are absolute.
  */
 
 import { assertNever } from "../../base/assert.ts";
 import type { CoreCommand } from "../job/core-messages.ts";
 import type { PhasesInput } from "./phase-types.ts";
 import {
+  type CoreOrder,
   loadingCommands,
   type Running,
   type RunningWorkflows,
   type Steered,
-  type Told,
 } from "./running.ts";
 
 export type SteeringInput = Extract<PhasesInput, { kind: "pause" | "resume" | "scale" | "level" }>;
 
 export class Steering {
   readonly #running: RunningWorkflows;
-  /** Since when it is paused, by the driver's clock; null when it is not. */
+  /** Start of the pause, by the driver's clock; null when not paused. */
   #pausedAt: number | null = null;
-  /** It was paused before: a core may not have heard that it goes on. */
+  /** The run was paused before: a core may not have received the resume. */
   #wasPaused = false;
-  /** Of the plan; null: nobody has asked for another one. */
+  /** Scale factor of the plan; null: never changed. */
   #scale: number | null = null;
 
   constructor(running: RunningWorkflows) {
@@ -33,7 +33,7 @@ export class Steering {
     return this.#pausedAt;
   }
 
-  take(input: SteeringInput, now: number): readonly Told[] {
+  take(input: SteeringInput, now: number): readonly CoreOrder[] {
     switch (input.kind) {
       case "pause":
         this.#pausedAt ??= now;
@@ -50,15 +50,15 @@ export class Steering {
     }
   }
 
-  /** Time in which it was paused is none of the plan's. */
-  #resume(now: number): readonly Told[] {
+  /** Excludes the time of the pause from the plan. */
+  #resume(now: number): readonly CoreOrder[] {
     const pausedMs = now - (this.#pausedAt ?? now);
     this.#pausedAt = null;
     for (const running of this.#loading()) running.startedAt += pausedMs;
     return this.#tellAll("resume");
   }
 
-  #scaleTo(factor: number): readonly Told[] {
+  #scaleTo(factor: number): readonly CoreOrder[] {
     this.#scale = factor;
     return this.#loading()
       .filter(({ manifest }) => manifest.load.kind !== "search")
@@ -67,7 +67,7 @@ export class Steering {
       );
   }
 
-  #level(workflow: string, load: number): readonly Told[] {
+  #level(workflow: string, load: number): readonly CoreOrder[] {
     const running = this.#running.get(workflow);
     if (running?.phase !== "running") return [];
     running.level = load;
@@ -78,7 +78,7 @@ export class Steering {
     return [...this.#running].flatMap(([, one]) => (one.phase === "running" ? [one] : []));
   }
 
-  #tellAll(kind: "pause" | "resume"): readonly Told[] {
+  #tellAll(kind: "pause" | "resume"): readonly CoreOrder[] {
     return this.#loading().flatMap((running) =>
       loadingCommands(running, (execution) => ({ kind, execution })),
     );

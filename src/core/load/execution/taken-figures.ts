@@ -1,29 +1,29 @@
-/** Figures of cores on their way into the results, and what is acknowledged of them. */
+/** Passes metrics of cores into the results, and acknowledges them. */
 
 import type { CoreEvent, MergedFigures } from "../job/core-messages.ts";
 import type { PhasesListener } from "./phase-types.ts";
-import type { RunningWorkflows, Told } from "./running.ts";
+import type { CoreOrder, RunningWorkflows } from "./running.ts";
 
-/** Of one core. */
+/** Metrics of one core. */
 export function takeFrame(
   listener: PhasesListener,
   core: number,
   name: string,
   { bytes, execution, health, part }: Extract<CoreEvent, { kind: "frame" }>,
-): Told {
+): CoreOrder {
   const frame = listener.frame(part ?? name, core, bytes, health);
   return { core, command: { kind: "acknowledge", execution, part, frame } };
 }
 
-/** Of several cores; the acknowledgement goes to whoever merges, by any of them. */
+/** Metrics of several cores; the acknowledgement goes to their worker through any of them. */
 export function takeFigures(
   listener: PhasesListener,
   running: RunningWorkflows,
   from: string,
   figures: MergedFigures,
-): readonly Told[] {
+): readonly CoreOrder[] {
   const { cores, execution, part } = figures;
-  // Those that are lost have nothing of it any more, and their worker tells what they made with the others.
+  // Lost cores have nothing left to acknowledge; their worker reports their load with the others.
   for (const { core } of cores) {
     const name = running.endedOf(core, execution) ?? running.nameOf(core, execution);
     if (name === undefined) continue;

@@ -1,7 +1,7 @@
 /**
- * A run as it is told to whoever merges it with others that make parts of the same load: the statistics of its
- * workflows as frames, when each began, and what it waits for. Frames are written against those that the listener
- * holds, so that any of them may be lost or told twice.
+ * A run as reported to the gate that merges it with other parts of the same load: the statistics of its workflows as
+ * frames, when each began, and what it waits for. Frames are written against the ones that the receiver retains, so any
+ * of them may be lost or repeated.
  */
 
 import type { CoreVitals } from "../job/core-messages.ts";
@@ -19,22 +19,22 @@ export interface ToldWorkflow {
   readonly name: string;
   readonly status: WorkflowStatus;
   readonly error: string | null;
-  /** Of the busiest core, and users of all together. */
+  /** Vitals of the busiest core, with the users of all together. */
   readonly vitals: CoreVitals;
-  /** Milliseconds of the wall clock; null: it has not begun. */
+  /** Wall-clock milliseconds; null: it has not begun. */
   readonly startedAtMs: number | null;
   readonly timing: WorkflowTiming;
   readonly frame: Uint8Array;
-  /** Cores that ran it were lost; left out by earlier versions, and where none was. */
+  /** Cores that ran it were lost; absent in earlier versions, and where none was. */
   readonly hasLostLoad?: boolean | undefined;
 }
 
-/** What is left of a run that is over, beside its summary. */
+/** Report of a finished run, beside its summary. */
 export interface ToldEnd extends ToldRun {
   readonly remarks: RunRemarks;
 }
 
-/** Which frame of a workflow the listener holds. */
+/** The frame of a workflow that the receiver retains. */
 export interface HeldFrame {
   readonly workflow: string;
   readonly frame: number;
@@ -54,7 +54,7 @@ export function countsOf({ measured }: RunAggregate): RunCounts {
   };
 }
 
-/** What is not among `held` is told in full. `wallMs`: the time of the run 0, by the wall clock. */
+/** Workflows that are not in `held` are reported in full. `wallMs`: wall-clock time at time 0 of the run. */
 export function toldWorkflows(
   { measured }: RunAggregate,
   held: readonly HeldFrame[],

@@ -1,9 +1,9 @@
 /**
- * Shares of lost cores that another core may take over. Whoever does joins at the present moment of the plan:
- * what its share would have done in between is missing, and nothing of it is made up for.
+ * Shares of lost cores that another core may take over. It joins at the current time of the plan: the load in between
+ * is missing and not made up for.
  *
- *   coreLost ─▶ its share is vacant ─▶ coreJoined: deal, agreed to ─▶ prepare ─▶ start with the plan's time
- *                                  ├─▶ coreForgone: the workflow goes on without it
+ *   coreLost ─▶ its share is vacant ─▶ coreJoined: assigned, agreed ─▶ prepare ─▶ start with the plan's time
+ *                                  ├─▶ coreForgone: the workflow continues without it
  *                                  └─▶ all others have finished: so has the workflow
  */
 
@@ -12,24 +12,24 @@ import type { Job } from "../job/job.ts";
 import { planDurationMs } from "../plan/load.ts";
 import type { Dealt, PhaseStep, PhasesInput, PhasesListener } from "./phase-types.ts";
 import {
+  type CoreOrder,
   isDealtAgain,
   prepareCommand,
   type Running,
   type RunningWorkflows,
   startCommands,
-  type Told,
 } from "./running.ts";
 import type { Steering } from "./steering.ts";
 
 interface VacancyPorts {
   agree(step: PhaseStep): void;
-  tell(told: readonly Told[]): void;
+  send(orders: readonly CoreOrder[]): void;
   advanceJob(input: Parameters<Job["step"]>[0]): void;
   /** Workflows that have not begun. */
   hasWaiting(): boolean;
-  /** Somebody is not waited for any more. */
+  /** Called when a core is no longer awaited. */
   advance(name: string, running: Running): void;
-  /** The core that was setting up or tearing down is gone. */
+  /** Called when the core that was setting up or tearing down is lost. */
   asideLost(name: string, running: Running): void;
 }
 
@@ -81,7 +81,7 @@ export class Vacancies {
     if (awaited && !this.#isKept(core)) this.#ports.advanceJob({ kind: "shareLost", core });
   }
 
-  /** It was to have a share that is not dealt to it yet: the share is as vacant as before. */
+  /** The lost core was to get a share that was not assigned yet: the share is as vacant as before. */
   #onJoinedLost(core: number, name: string, running: Running, awaited: boolean): void {
     for (const [instead, { index, to }] of running.vacant) {
       if (to !== core) continue;
@@ -111,7 +111,7 @@ export class Vacancies {
     }
   }
 
-  /** Whether somebody who took its place had something to do, as far as is known. */
+  /** Whether a replacement would have work to do, as far as is known. */
   isOfUse(core: number, now: number): boolean {
     if (!this.lost.has(core)) return true;
     const isKept = [...this.#running].some(
@@ -120,7 +120,7 @@ export class Vacancies {
     return isKept || this.#ports.hasWaiting();
   }
 
-  /** A core has finished: when it was the last, shares that nobody has taken are not waited for. */
+  /** A core has finished: after the last one, vacant shares are not awaited. */
   finished(name: string, running: Running): void {
     if (running.unfinished.size === 0)
       for (const [instead, { to }] of [...running.vacant])
@@ -128,7 +128,7 @@ export class Vacancies {
     this.#ports.advance(name, running);
   }
 
-  /** There is nothing left to do for whoever would join. */
+  /** True when nothing is left to do for a replacement. */
   #isOver(name: string, running: Running, now: number): boolean {
     const { load, warmupMs } = running.manifest;
     const durationMs = planDurationMs(load);
@@ -141,13 +141,13 @@ export class Vacancies {
     this.#ports.advanceJob({ kind: "coreForgone", core });
   }
 
-  /** The workflow waits for no share any more. */
+  /** Makes the workflow wait for no share any more. */
   forgoAll(name: string): void {
     for (const instead of [...(this.#running.get(name)?.vacant.keys() ?? [])])
       this.#forgo(name, instead);
   }
 
-  /** The workflow goes on without the share that was kept. */
+  /** Continues the workflow without the share that was kept. */
   #forgo(name: string, instead: number): void {
     const running = this.#running.get(name);
     const share = running?.vacant.get(instead);
@@ -157,21 +157,21 @@ export class Vacancies {
     this.#ports.advance(name, running);
   }
 
-  /** Whoever joins begins where the others are. */
+  /** Starts a joining core at the position of the others. */
   prepared(core: number, name: string, running: Running, now: number): void {
     const planMs = this.#planMs(name, running, now);
-    this.#ports.tell(startCommands(running, core, this.#steering.commands, planMs));
+    this.#ports.send(startCommands(running, core, this.#steering.commands, planMs));
     this.#listener.shareJoined(name, core);
   }
 
-  /** By what its cores say, or else by the driver's clock. */
+  /** Plan time as reported by its cores, or else by the driver's clock. */
   #planMs(name: string, { phase, startedAt }: Running, now: number): number {
     if (phase !== "running") return 0;
     const until = this.#steering.pausedAt ?? now;
     return this.#listener.planMs(name) ?? Math.max(0, until - startedAt);
   }
 
-  /** Whoever was to join cannot: the others are not its business. */
+  /** A joining core failed to prepare, which does not affect the others. */
   unprepared(core: number, name: string, running: Running, problem: Problem): void {
     running.cores.delete(core);
     running.preparing.delete(core);
@@ -191,11 +191,11 @@ export class Vacancies {
     running.cores.set(core, { index: share.index, execution });
     running.preparing.add(core);
     running.unfinished.add(core);
-    this.#ports.tell([prepareCommand(running, core)]);
+    this.#ports.send([prepareCommand(running, core)]);
   }
 }
 
-/** Its load is over, or about to be: all that are left were told so, or have finished. */
+/** True when its load is over or ending: all remaining cores were ordered to stop, or have finished. */
 function isEnding({ ending, outcomes, unfinished }: Running): boolean {
   return ending || (unfinished.size === 0 && outcomes.size > 0);
 }

@@ -20,7 +20,7 @@ it("are summed over workflows that run at the same time, and not over layers", (
   expect(mostToOneTarget([a, { ...b, dependsOn: ["a"] }], 2).connections).toBe(20_000);
 });
 
-it("of shared pools are so many per core, and what only code knows is judged by itself", () => {
+it("of shared pools count per core, and targets known only to code are judged by themselves", () => {
   const pool = manifest("p", { ...load(5), targets: [{ to: "a:1", perUser: 0, perCore: 256 }] });
   expect(mostToOneTarget([pool], 4)).toEqual({ to: "a:1", connections: 1_024 });
   const code = manifest("c", { ...load(3_000), targets: [to(null, 2)] });

@@ -11,7 +11,7 @@ interface Needed {
   readonly connections: number;
 }
 
-/** The target that gets the most, from all workflows that run at the same time; `pool` cores each at most. */
+/** The target with the most connections, from all workflows that run at the same time; at most `pool` cores each. */
 export function mostToOneTarget(manifests: readonly WorkflowManifest[], pool: number): Needed {
   const needed = layers(manifests).flatMap((layer) => {
     const known = new Map<string, number>();
@@ -31,7 +31,7 @@ export function mostToOneTarget(manifests: readonly WorkflowManifest[], pool: nu
   });
 }
 
-/** The most that one executor core holds open: a workflow's part, which is all of it on one core. */
+/** Maximum connections of one executor core: a workflow's part, which is all of it on one core. */
 export function mostOnOneCore(manifests: readonly WorkflowManifest[], pool: number): number {
   const parts = layers(manifests).flatMap((layer) => {
     const threads = new Map(

@@ -46,7 +46,7 @@ describe("last write wins", () => {
   });
 });
 
-describe("what a consumer sees", () => {
+describe("the view of a consumer", () => {
   const context = new ContextStore();
   context.apply("auth", "token", { value: "t-1", timestamp: 1, source: "core-0" });
   context.apply("auth", "secret", { value: "s-1", timestamp: 1, source: "core-0" });

@@ -13,7 +13,7 @@ export type ContextView = Readonly<Record<string, Readonly<Record<string, unknow
 interface ContextEntry {
   readonly value: unknown;
   readonly timestamp: number;
-  /** Who wrote it: breaks ties between equal timestamps. */
+  /** The writer: breaks ties between equal timestamps. */
   readonly source: string | null;
 }
 
@@ -47,7 +47,7 @@ function supersedes(entry: ContextEntry, held: ContextEntry): boolean {
   return entry.source !== null && held.source !== null && entry.source > held.source;
 }
 
-/** What the dispatch of a consumer carries: values of its dependencies that both sides agreed on. */
+/** Context sent to a consumer: values of its dependencies that both sides agreed on. */
 export function contextFor(
   consumer: WorkflowManifest,
   providers: readonly WorkflowManifest[],

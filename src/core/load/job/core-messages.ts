@@ -35,7 +35,7 @@ export type CoreCommand =
       readonly overrides: LoadOverrides;
       readonly core: number;
     }
-  /** Single calls are wanted: so large a share of those that are measured. */
+  /** Requests samples of single calls: this share of the measured ones. */
   | { readonly kind: "sampleCalls"; readonly share: number }
   | {
       readonly kind: "prepare";
@@ -50,10 +50,10 @@ export type CoreCommand =
       readonly kind: "start";
       readonly execution: number;
       readonly setup: unknown;
-      /** Milliseconds of the plan that have passed: above 0 for whoever makes up for a lost core. */
+      /** Elapsed milliseconds of the plan: above 0 for a replacement of a lost core. */
       readonly planMs: number;
     }
-  /** The last frame that was taken in: the next one is written against it. */
+  /** The last frame that was received: the next one is written against it. */
   | {
       readonly kind: "acknowledge";
       readonly execution: number;
@@ -62,12 +62,12 @@ export type CoreCommand =
     }
   | { readonly kind: "pause"; readonly execution: number }
   | { readonly kind: "resume"; readonly execution: number }
-  /** Of the plan: 1 is as planned. */
+  /** Scale factor of the plan: 1 is as planned. */
   | { readonly kind: "scale"; readonly execution: number; readonly factor: number }
-  /** A search goes on to this load, of all cores together. */
+  /** A search continues with this load, of all cores together. */
   | { readonly kind: "level"; readonly execution: number; readonly load: number }
   | { readonly kind: "stop"; readonly execution: number }
-  /** Indices [from, to) are this core's; `last` means that there are no more. */
+  /** Indices [from, to) are assigned to this core; `last` means that there are no more. */
   | {
       readonly kind: "lease";
       readonly execution: number;
@@ -78,17 +78,17 @@ export type CoreCommand =
       readonly to: number;
       readonly last: boolean;
     }
-  /** Another manager leads: what is asked for and not answered is asked of it. */
+  /** Another manager leads: unanswered requests are sent to it again. */
   | { readonly kind: "askAgain"; readonly execution: number }
   /** Answer to the `shared` of this number. */
   | { readonly kind: "shared"; readonly id: number; readonly answer: SharedAnswer }
   | { readonly kind: "teardown"; readonly execution: number; readonly setup: unknown }
-  /** One iteration of a flow, shown call by call; instead of a run. */
+  /** Runs one iteration of a flow, shown call by call, instead of a run. */
   | { readonly kind: "trace"; readonly workflow: string }
   | { readonly kind: "exit" };
 
 export type CoreEvent =
-  /** Before `loaded`; not in manifests, which travel. */
+  /** Sent before `loaded`; not part of manifests, which travel. */
   | {
       readonly kind: "declared";
       /** Where the file wants its results sent. (REP-7) */
@@ -102,14 +102,14 @@ export type CoreEvent =
   | { readonly kind: "traced"; readonly problem: Problem | null; readonly completed: boolean }
   | { readonly kind: "prepared"; readonly execution: number }
   | { readonly kind: "setupDone"; readonly execution: number; readonly value: unknown }
-  /** Code of the user asks for the end of the whole run. */
+  /** User code asks for the end of the whole run. */
   | { readonly kind: "abort"; readonly execution: number; readonly reason: string }
-  /** The execution is over without results: preparation or set-up failed. */
+  /** The execution is over without results: preparation or setup failed. */
   | { readonly kind: "failed"; readonly execution: number; readonly problem: Problem }
   | {
       readonly kind: "frame";
       readonly execution: number;
-      /** The flow of a mix that it is of; null where there is only one. */
+      /** Flow of a mix; null where there is only one. */
       readonly part: string | null;
       readonly bytes: Uint8Array;
       readonly health: CoreVitals;
@@ -119,10 +119,10 @@ export type CoreEvent =
       readonly execution: number;
       readonly name: string;
       readonly size: number;
-      /** Higher than those before of this core; the same when it is asked again. */
+      /** Higher than earlier ones of this core; the same in a retry. */
       readonly request: number;
     }
-  /** What all cores share is asked for. */
+  /** Request for shared state. */
   | { readonly kind: "shared"; readonly id: number; readonly request: SharedRequest }
   /** Single calls, as lines of JSON. */
   | {
@@ -133,7 +133,7 @@ export type CoreEvent =
     }
   /** `isComplaint`: about a mistake in user code, which every core meets; shown once per run. */
   | { readonly kind: "log"; readonly line: string; readonly isComplaint: boolean }
-  /** An error of user code that nobody caught: the run goes on, and does not pass. */
+  /** An uncaught error of user code: the run continues, and does not pass. */
   | { readonly kind: "unhandled"; readonly line: string }
   | {
       readonly kind: "finished";
@@ -141,9 +141,9 @@ export type CoreEvent =
       readonly provided: Readonly<Record<string, unknown>>;
       /** Remarks for the reader of the results, for example that a feed ran out. */
       readonly notes: readonly string[];
-      /** Remarks that count: added to those of the other cores. */
+      /** Remarks with a count, added to those of the other cores. */
       readonly counts: readonly CountedNote[];
-      /** What must not have happened: the rule, how it was broken, and in which flow of a mix. */
+      /** Broken rules: the rule, how it was broken, and in which flow of a mix. */
       readonly faults: readonly PartFault[];
     }
   | {
@@ -152,7 +152,7 @@ export type CoreEvent =
       readonly faults: readonly PartFault[];
     };
 
-/** What is said of one execution. */
+/** Events of one execution. */
 export type ExecutionEvent = Exclude<
   CoreEvent,
   {
@@ -168,7 +168,7 @@ export type ExecutionEvent = Exclude<
   }
 >;
 
-/** Of the flow of a mix; null where there is only one. */
+/** Broken rule of a flow of a mix; null where there is only one. */
 export interface PartFault extends Fault {
   readonly part: string | null;
 }
@@ -194,30 +194,30 @@ export interface CoreVitals {
 }
 
 /**
- * What several cores of one machine measured in one execution, merged by whoever runs them: one frame of all of them
- * together, and beside it what is said of each core alone.
+ * Metrics of several cores of one machine in one execution, merged by their worker: one frame of all of them together,
+ * and the vitals of each core.
  */
 export interface MergedFigures {
   readonly execution: number;
-  /** The flow of a mix that it is of; null where there is only one. */
+  /** Flow of a mix; null where there is only one. */
   readonly part: string | null;
   readonly bytes: Uint8Array;
-  /** Those of which something is told that was not acknowledged. */
+  /** Cores with unacknowledged metrics. */
   readonly cores: readonly CoreFigures[];
 }
 
-/** Of one core whose calls are in a merged frame. */
+/** One core whose calls are in a merged frame. */
 export interface CoreFigures {
   readonly core: number;
-  /** Requests of it that are in the merged frame, all in all. */
+  /** All requests of it in the merged frame. */
   readonly requests: number;
   readonly health: CoreVitals;
-  /** It has told something since the merged frame before. */
+  /** The core has reported something since the previous merged frame. */
   readonly heard: boolean;
   /** A frame of the load that it made and of how late it ran. */
   readonly own: Uint8Array;
 }
 
-/** What the "lease" for shared iterations is called; feeds use their own names behind "feed:". */
+/** Lease name of shared iterations; feeds use their own names after "feed:". */
 export const ITERATIONS_LEASE = "iterations";
 export const feedLease = (name: string): string => `feed:${name}`;

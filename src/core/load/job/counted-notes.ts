@@ -1,4 +1,4 @@
-/** Remarks that count something, by workflow and topic: those of several cores add up to one. */
+/** Remarks that count something, by workflow and topic: those of several cores are added up. */
 
 import { NameCounts } from "./name-counts.ts";
 

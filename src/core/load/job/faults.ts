@@ -1,10 +1,10 @@
-/** Broken rules, by gate and text, with how often: those of several cores add up. */
+/** Broken rules, by gate and text, with counts: those of several cores are added up. */
 
-/** Something that must not happen did, beside what is measured: `gate` is the rule it broke. */
+/** A broken rule beside what is measured: `gate` names the rule. */
 export interface Fault {
   readonly gate: string;
   readonly text: string;
-  /** How often; 0 for what is so of the whole, whoever tells it. */
+  /** How often; 0 for a condition of the whole run, whichever core reports it. */
   readonly count: number;
 }
 

@@ -65,7 +65,7 @@ describe("layers", () => {
     );
   });
 
-  it("list a cycle, also one that other nodes hang on", () => {
+  it("list a cycle, also one that other nodes depend on", () => {
     expect(layersOf(graph("start", "tail: b", "a: start, c", "b: a", "c: b"))).toEqual({
       ok: false,
       problem: "cycle",
@@ -75,7 +75,7 @@ describe("layers", () => {
     expect(layersOf(graph("a: a"))).toMatchObject({ problem: "cycle", cycle: ["a", "a"] });
   });
 
-  it("refuse a name given to two steps", () => {
+  it("reject a name given to two steps", () => {
     expect(layersOf(graph("a", "b", "a"))).toMatchObject({
       ok: false,
       problem: "duplicate",
@@ -83,7 +83,7 @@ describe("layers", () => {
     });
   });
 
-  it("put every node behind all it waits for, and as early as that allows (DAG-4, DEP-2)", () => {
+  it("put every node behind its dependencies, and as early as they allow (DAG-4, DEP-2)", () => {
     const edges = fc.array(fc.tuple(fc.nat(14), fc.nat(14)), { maxLength: 40 });
     fc.assert(
       fc.property(edges, fc.boolean(), (pairs, acyclic) => {
@@ -119,7 +119,7 @@ describe("layers", () => {
 });
 
 describe("descendants", () => {
-  it("are all that waits, directly or not", () => {
+  it("are all direct and indirect dependents", () => {
     const nodes = graph("a", "b: a", "c: b", "d", "e: d, c");
     expect(descendantsOf("a", nodes)).toEqual(["b", "c", "e"]);
     expect(descendantsOf("d", nodes)).toEqual(["e"]);

@@ -10,7 +10,7 @@ import { didYouMean, nearestName } from "../../base/nearest.ts";
 
 export interface GraphNode {
   readonly name: string;
-  /** All of these come first. */
+  /** Dependencies. */
   readonly after: readonly string[];
 }
 
@@ -27,7 +27,7 @@ export type GraphProblem =
       readonly ok: false;
       readonly problem: "unknown";
       readonly node: string;
-      /** The name that nobody has, and the one that was probably meant. */
+      /** The unknown name, and the one that was probably meant. */
       readonly name: string;
       readonly suggestion: string | null;
       readonly message: string;
@@ -40,7 +40,7 @@ export type GraphProblem =
       readonly message: string;
     };
 
-/** Layers in order of declaration. `noun` is what the nodes are called in messages. */
+/** Layers in order of declaration. `noun`: term for the nodes in messages. */
 export function layersOf(nodes: readonly GraphNode[], noun = "step"): Layering {
   const byName = new Map<string, GraphNode>();
   for (const node of nodes) {
@@ -62,7 +62,7 @@ export function layersOf(nodes: readonly GraphNode[], noun = "step"): Layering {
   return { ok: true, layers };
 }
 
-/** Every name that waits for `name`, directly or not, in order of declaration. */
+/** Every direct or indirect dependent of `name`, in order of declaration. */
 export function descendantsOf(name: string, nodes: readonly GraphNode[]): string[] {
   const found = new Set([name]);
   for (let grown = true; grown; ) {
@@ -76,7 +76,7 @@ export function descendantsOf(name: string, nodes: readonly GraphNode[]): string
   return nodes.map((node) => node.name).filter((other) => other !== name && found.has(other));
 }
 
-/** Takes away, again and again, whatever waits for nothing; what is on or behind a cycle is never taken. */
+/** Removes nodes without dependencies repeatedly; nodes on or behind a cycle stay. */
 function depths(nodes: readonly GraphNode[]): Map<string, number> {
   const waiting = new Map(nodes.map((node) => [node.name, new Set(node.after).size]));
   const followers = new Map<string, string[]>(nodes.map((node) => [node.name, []]));
@@ -134,7 +134,7 @@ function cycle(
   const stuck = new Map(
     nodes.filter(({ name }) => !ordered.has(name)).map((node) => [node.name, node]),
   );
-  // Whoever is stuck waits for somebody stuck: walking on must come back to a name already passed.
+  // Every stuck node waits for another stuck one: the walk must return to a visited name.
   const path: string[] = [];
   let at = [...stuck.keys()][0];
   while (at !== undefined && !path.includes(at)) {

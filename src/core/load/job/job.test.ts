@@ -11,7 +11,7 @@ const users = (n: number) => ({
 });
 const cores = (n: number) => Array.from({ length: n }, (_, core) => core);
 
-/** One line per effect, as a reader would tell it. */
+/** One readable line per effect. */
 function tell(effects: readonly JobEffect[]): string[] {
   return effects.map(line);
 }
@@ -69,7 +69,7 @@ describe("layers", () => {
   });
 
   // CTX-1, CTX-2
-  it("hand on the context both sides named, independent of who reported last", () => {
+  it("pass on the context both sides named, independent of which core reported last", () => {
     const list = [
       manifest("auth", {
         ...users(2),
@@ -134,7 +134,7 @@ describe("layers", () => {
 
 describe("cores", () => {
   // C30-22
-  it("go to workflows that measure nothing first, and a test takes fewer but not below its minimum", () => {
+  it("go to workflows that measure nothing first; a test takes fewer, but not below its minimum", () => {
     const s = new Script(
       [
         manifest("big", { ...users(1_000), priority: "high" }),
@@ -150,7 +150,7 @@ describe("cores", () => {
     ]);
   });
 
-  it("are not taken below the minimum: the test waits for the setup to end", () => {
+  it("are not reduced below the minimum: the test waits for the setup to end", () => {
     const s = new Script([manifest("load"), manifest("setup", { isTest: false })], 1);
     expect(s.start()).toEqual(["dispatch setup on 0 users 1"]);
     expect(s.finish("setup", 0)).toEqual(["setup completed", "dispatch load on 0 users 4"]);
@@ -218,7 +218,7 @@ describe("slots beyond the cores of the machine", () => {
 describe("a delay", () => {
   const late = (startAfterMs: number) => ({ ...users(2), startAfterMs });
 
-  it("counts from the beginning of the layer, and keeps nobody else", () => {
+  it("counts from the beginning of the layer, and delays no other workflow", () => {
     const list = [manifest("a", late(500)), manifest("b", users(2)), manifest("c", late(900))];
     const s = new Script([...list, manifest("d", { dependsOn: ["b"], ...late(100) })], 3, 1);
     expect(s.start()).toEqual(["dispatch b on 0 users 2"]);
@@ -236,7 +236,7 @@ describe("a delay", () => {
     expect(s.job.nextDeadline()).toBeNull();
   });
 
-  it("does not pass while the job is paused, and nothing begins then", () => {
+  it("stands still while the job is paused, and nothing begins then", () => {
     const list = [manifest("a", users(1)), manifest("b", late(500))];
     const s = new Script([...list, manifest("c", { ...users(1), dependsOn: ["b"] })], 2, 1);
     s.start();
@@ -259,7 +259,7 @@ describe("a delay", () => {
     expect(s.job.nextDeadline()).toBeNull();
   });
 
-  it("whose core is lost meanwhile is made with fewer", () => {
+  it("runs with fewer cores when one is lost meanwhile", () => {
     const s = new Script([manifest("a", users(1)), manifest("b", late(500))], 3, 3);
     s.start();
     s.lose(2);
@@ -287,14 +287,14 @@ describe("a lost core", () => {
     ]);
   });
 
-  it("after the others reported still lets their result count", () => {
+  it("keeps the result of the others when it is lost after they reported", () => {
     const s = new Script([manifest("a")], 2);
     s.start();
     s.finish("a", 0);
     expect(s.lose(1)).toEqual(["a completed", "done completed"]);
   });
 
-  it("that was the last of the pool fails what still waits", () => {
+  it("fails waiting workflows when it was the last of the pool", () => {
     const s = new Script(
       [
         manifest("a", { priority: "high" }),
@@ -312,7 +312,7 @@ describe("a lost core", () => {
     ]);
   });
 
-  it("that nobody used only makes the pool smaller, and a second notice changes nothing", () => {
+  it("only shrinks the pool when it was unused, and a second notice changes nothing", () => {
     const s = new Script([manifest("a", users(1)), manifest("b", { dependsOn: ["a"] })], 2);
     s.start();
     expect(s.lose(1)).toEqual([]);
@@ -332,14 +332,14 @@ describe("stop", () => {
     expect(s.finish("a", 1)).toEqual([]);
   });
 
-  it("before the start leaves nothing to do", () => {
+  it("leaves nothing to do before the start", () => {
     const s = new Script([manifest("a")], 1);
     expect(s.stop()).toEqual(["skip a because of null", "done interrupted"]);
     expect(s.start()).toEqual([]);
   });
 });
 
-describe("any course of events", () => {
+describe("any sequence of events", () => {
   const job = fc.array(
     fc.record({
       priority: fc.constantFrom(...PRIORITIES),
@@ -350,7 +350,7 @@ describe("any course of events", () => {
     }),
     { minLength: 1, maxLength: 8 },
   );
-  it("uses a core for one thing at a time and ends with every workflow final once", () => {
+  it("uses a core for one thing at a time and finalises every workflow once", () => {
     fc.assert(
       fc.property(
         job,

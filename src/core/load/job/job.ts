@@ -29,13 +29,13 @@ import { slotsOfLayer } from "./slots.ts";
 
 type JobInput =
   | { readonly kind: "start" }
-  /** The core is gone for good; `awaited`: its share is kept for another, which may take its place. */
+  /** The core is lost for good; `awaited`: its share is kept for another core, which may replace it. */
   | { readonly kind: "coreLost"; readonly core: number; readonly awaited?: boolean }
-  /** Another core takes the place of a lost one, with the share that was kept for it. */
+  /** Another core replaces a lost one, with the share that was kept for it. */
   | { readonly kind: "coreJoined"; readonly core: number; readonly instead: number }
-  /** No other core takes the place of a lost one. */
+  /** No other core replaces the lost one. */
   | { readonly kind: "coreForgone"; readonly core: number }
-  /** What ran on a lost core goes on without the share that might have been kept for another. */
+  /** Workflows on a lost core continue without the share that might have been kept for another. */
   | { readonly kind: "shareLost"; readonly core: number }
   | {
       readonly kind: "executionFinished";
@@ -43,13 +43,13 @@ type JobInput =
       readonly core: number;
       readonly outcome: ExecutionOutcome;
     }
-  /** Where it runs was decided before: whatever would be chosen now, it runs there. */
+  /** The placement was decided before: it runs there, whatever would be chosen now. */
   | { readonly kind: "place"; readonly workflow: string; readonly cores: readonly number[] }
   /** A delay may be over. */
   | { readonly kind: "tick" }
   | { readonly kind: "pause" }
   | { readonly kind: "resume" }
-  /** End what runs, gracefully, and begin nothing more. */
+  /** End running workflows gracefully, and begin no more. */
   | { readonly kind: "stop" };
 
 export type ExecutionOutcome =
@@ -83,7 +83,7 @@ interface JobWorkflowView {
   readonly name: string;
   readonly layer: number;
   readonly status: "waiting" | "running" | "completed" | "failed" | "interrupted" | "not run";
-  /** Cores it was given; empty while it waits. */
+  /** Assigned cores; empty while it waits. */
   readonly cores: readonly number[];
   readonly lostCores: readonly number[];
   readonly startedAt: number | null;
@@ -111,9 +111,9 @@ export class Job {
   readonly #nodes: readonly GraphNode[];
   readonly #layers: readonly (readonly string[])[];
   readonly #live: Set<number>;
-  /** Lost cores whose place another may take. */
+  /** Lost cores that another may replace. */
   readonly #awaited = new Set<number>();
-  /** Core → workflow that holds it. */
+  /** Core → workflow that uses it. */
   readonly #held = new Map<number, string>();
   readonly #context = new ContextStore();
   /** Test batches of the current layer that still have a waiting member, in order. */
@@ -131,7 +131,7 @@ export class Job {
   #effects: JobEffect[] = [];
   #now = 0;
 
-  /** The manifests were validated: names are unique, dependencies known and without circles. */
+  /** The manifests were validated: names are unique, dependencies known and acyclic. */
   constructor(
     manifests: readonly WorkflowManifest[],
     cores: readonly number[],
@@ -155,7 +155,7 @@ export class Job {
     this.#live = new Set(cores);
   }
 
-  /** Total: anything unexpected, late or repeated changes nothing. */
+  /** Total: ignores unexpected, late and repeated inputs. */
   step(input: JobInput, now: number): readonly JobEffect[] {
     this.#effects = [];
     this.#now = now;
@@ -380,7 +380,7 @@ export class Job {
         const one = this.#entries.get(name);
         if (one !== undefined && this.#isDue(one)) this.#tryStart(one, threads);
       }
-      // A later batch starts when nobody of the earlier one waits for cores.
+      // A later batch starts when no workflow of the earlier one waits for cores.
       const waits = batch.some(({ name, threads }) => {
         const one = this.#entries.get(name);
         return threads > 0 && one !== undefined && this.#isDue(one);

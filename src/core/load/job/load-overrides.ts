@@ -17,7 +17,7 @@ export interface LoadOverrides {
   readonly tracedShare?: number;
   /** Run these alone, by name. */
   readonly only?: readonly string[];
-  /** What chance draws from; the same seed gives each user the same choices. */
+  /** Random seed for `chance()`, `pick()` and `pause()`: the same seed gives each user the same choices. */
   readonly seed?: string;
   /**
    * Environment variables for the code of the file. A core sets them before it loads the file and

@@ -12,7 +12,7 @@ const step = (name: string, ...after: string[]) => ({
 });
 
 describe("validation of a job", () => {
-  it("finds nothing in a sound one", () => {
+  it("finds nothing in a valid one", () => {
     const jobs = [
       manifest("auth", { provides: [{ key: "token", to: ["load"] }] }),
       manifest("load", {
@@ -44,7 +44,7 @@ describe("validation of a job", () => {
       "w",
       'workflow "w": step "buy" waits for "logn"',
     ],
-  ])("refuses %s (WF-8)", (_, list, workflow, part) => {
+  ])("rejects %s (WF-8)", (_, list, workflow, part) => {
     const problems = validateManifests(list);
     expect(problems).toHaveLength(1);
     expect(problems[0]).toMatchObject({ severity: "error", workflow });

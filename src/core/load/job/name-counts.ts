@@ -1,4 +1,4 @@
-/** How often each of a few names came; those beyond share one. */
+/** Counts occurrences of a limited number of names; the rest share one count. */
 
 const NAMES_MAX = 20;
 const OTHER = "(other)";

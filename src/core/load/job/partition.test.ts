@@ -108,7 +108,7 @@ describe("a pool that can grow", () => {
     [2, ["auto", "auto", "auto"], [[1, 1, 1]]],
     [4, ["normal", "normal", "auto"], [[2, 1, 1]]],
     [4, ["low", "exclusive", "high", "exclusive"], [[4], [4], [3, 1]]],
-  ])("of %i has a place for each of %j at once, but for exclusive ones", (pool, list, expected) => {
+  ])("of %i has slots for all of %j at once, except exclusive ones", (pool, list, expected) => {
     const batches = sideBySide(pool, tests(...list));
     expect(batches.map((batch) => batch.map(({ threads }) => threads))).toEqual(expected);
   });
@@ -135,7 +135,7 @@ describe("a pool that can grow", () => {
 });
 
 describe("priorities", () => {
-  it("are read without regard to case, and a slip is explained", () => {
+  it("are parsed case-insensitively, and a typo is explained", () => {
     expect(parsePriority(" High ")).toEqual({ ok: true, priority: "high" });
     expect(parsePriority("hihg")).toEqual({
       ok: false,

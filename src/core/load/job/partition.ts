@@ -1,5 +1,5 @@
 /**
- * Who gets how many threads of the pool.
+ * Assigns the threads of the pool to workflows.
  *
  *   priority    range of a pool P          pool 24
  *   low         1 … P/4                     1 … 6
@@ -8,12 +8,12 @@
  *   exclusive   P                              24
  *   auto        1 … P                       1 … 24
  *
- * Sorted by priority, workflows fill a batch while their minimums fit the pool. Everyone gets the
- * minimum; the rest goes, thread by thread, to whoever has the fewest and may have more. Workflows
- * that measure nothing stand in a batch of their own, first, outside the arithmetic (PRIO-4).
+ * Sorted by priority, workflows fill a batch while their minimums fit the pool. Each gets its minimum; the rest goes,
+ * thread by thread, to the workflow with the fewest that may have more. Workflows that measure nothing form a batch of
+ * their own, first, outside the arithmetic (PRIO-4).
  *
  * A pool that can grow (`sideBySide`) needs no second batch: the ranges stay those of the pool, and
- * it grows until every minimum fits. Only exclusive workflows still go alone.
+ * it grows until every minimum fits. Only exclusive workflows still run alone.
  */
 
 import { assert } from "../../base/assert.ts";
@@ -91,7 +91,7 @@ export function partition(pool: number, workflows: readonly Candidate[]): readon
   return batches;
 }
 
-/** As `partition`, with slots for everybody at once beside those who want to be alone. */
+/** Like `partition`, with slots for all workflows at once, except exclusive ones. */
 export function sideBySide(pool: number, workflows: readonly Candidate[]): readonly Batch[] {
   assert(Number.isSafeInteger(pool) && pool >= 1, "a pool has at least one thread");
   const sorted = byPriority(workflows);

@@ -15,7 +15,7 @@ describe("virtual users over threads", () => {
   });
 
   // PROV-1, PROV-4
-  it("loses nobody, leaves no thread idle and uses no more threads than given", () => {
+  it("loses no user, leaves no thread idle and uses no more threads than given", () => {
     const size = fc.integer({ min: 1, max: 100_000 });
     fc.assert(
       fc.property(size, fc.integer({ min: 1, max: 256 }), (vus, threads) => {

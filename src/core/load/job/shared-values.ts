@@ -1,12 +1,12 @@
 /**
- * What the users of a whole run share beside their data: counters that give each number once, and
- * queues. One machine for all cores and workflows; a core asks, the answer is plain data.
+ * Shared state of all users of a run, beside their data: counters that assign each number once, and queues. One machine
+ * for all cores and workflows; a core sends requests, the answer is plain data.
  */
 
 import { assertNever } from "../../base/assert.ts";
 
 export type SharedRequest =
-  /** So many numbers that nobody else gets. */
+  /** Requests this many unique numbers. */
   | { readonly kind: "numbers"; readonly name: string; readonly count: number }
   | { readonly kind: "push"; readonly name: string; readonly value: unknown }
   | { readonly kind: "take"; readonly name: string };
@@ -15,16 +15,16 @@ export type SharedAnswer =
   | { readonly kind: "numbers"; readonly from: number; readonly to: number }
   /** False when the queue is full. */
   | { readonly kind: "pushed"; readonly ok: boolean }
-  /** None: the queue was empty. */
+  /** Absent: the queue was empty. */
   | { readonly kind: "taken"; readonly value?: unknown; readonly empty: boolean };
 
-/** Values that wait in one queue; a full one refuses further ones, and its writer decides. */
+/** Maximum values in one queue; a full one rejects further ones, and its writer decides. */
 const QUEUE_LENGTH_MAX = 100_000;
 
-/** How many numbers of one name each of several places may give. */
+/** Numbers of one name that each of several places may assign. */
 const NUMBERS_PER_PLACE = 2 ** 40;
 
-/** Each number is given once per name: from 0, or behind what the places before may give. */
+/** Assigns each number once per name: from 0, or behind the range of the places before. */
 export class NumberCounters {
   readonly #next: Map<string, number>;
   readonly #first: number;
@@ -77,7 +77,7 @@ export class SharedValues {
   }
 }
 
-/** First in, first out. What was taken is thrown away in lots, so that taking costs nothing. */
+/** First in, first out. Taken values are removed in batches, so that taking is cheap. */
 class Queue {
   #values: unknown[] = [];
   #taken = 0;

@@ -1,4 +1,4 @@
-/** How many executor cores a job can use at once when they are processes that can be started at will. */
+/** How many executor cores a job can use at once when they are processes that can be started on demand. */
 
 import { assert } from "../../base/assert.ts";
 import { planVusMax } from "../plan/load.ts";
@@ -6,7 +6,7 @@ import { layersOf } from "./graph.ts";
 import type { WorkflowManifest } from "./manifest.ts";
 import { type Batch, sideBySide } from "./partition.ts";
 
-/** So many that every layer runs side by side; `pool` is what the machine has. */
+/** Enough for every layer to run in parallel; `pool`: cores of the machine. */
 export function slotsOf(manifests: readonly WorkflowManifest[], pool: number): number {
   const order = layersOf(
     manifests.map(({ name, dependsOn }) => ({ name, after: dependsOn })),
@@ -17,7 +17,7 @@ export function slotsOf(manifests: readonly WorkflowManifest[], pool: number): n
   return Math.max(...layers.map((layer) => slotsOfLayer(sideBySide(pool, layer), layer)));
 }
 
-/** Workflows that want to be alone use the slots of the others. */
+/** Exclusive workflows use the slots of the others. */
 export function slotsOfLayer(
   batches: readonly Batch[],
   manifests: readonly WorkflowManifest[],

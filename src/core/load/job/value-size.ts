@@ -1,20 +1,17 @@
-/**
- * How much of a message a value takes, and which part of it takes the most: whoever hands on too much
- * is told where it is. (CTX-11)
- */
+/** Message size of a value, and its largest part, for errors about oversized values. (CTX-11) */
 
-/** What one provided value may take. Context is for tokens, ids and summaries, not for streams. */
+/** Maximum size of one provided value. Context is for tokens, ids and summaries, not for streams. */
 export const PROVIDED_BYTES_MAX = 1024 * 1024;
 
-/** As JSON would be, about: text by its length, numbers by eight bytes, parts by their names. */
+/** Approximate JSON size: text by its length, numbers as eight bytes, parts with their names. */
 export function valueBytes(value: unknown): number {
   return sized(value, new Set());
 }
 
-/** A part is named down to where it is not mostly one thing any more. */
+/** The path descends while one part makes up at least this share. */
 const HEAVY_SHARE = 0.5;
 
-/** The path of the part that weighs the most: `.rows[3].body`; empty for the value itself. */
+/** The path of the largest part: `.rows[3].body`; empty for the value itself. */
 export function heaviestPath(value: unknown): string {
   const parts = partsOf(value).map(([name, part]) => ({ name, part, bytes: valueBytes(part) }));
   const all = parts.reduce((sum, { bytes }) => sum + bytes, 0);

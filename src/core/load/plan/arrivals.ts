@@ -1,13 +1,13 @@
 /**
- * The moments at which an open model starts iterations.
+ * Times at which an open model starts iterations.
  *
- * Let N(t) be the area under the rate. Arrival j (from 0) happens at the first moment after which
- * N exceeds j; a rate of zero therefore makes nobody arrive, and a constant rate begins at time 0.
- * There are as many arrivals as the area of the whole plan (rounded up).
+ * Let N(t) be the area under the rate. Arrival j (from 0) happens at the first time after which N exceeds j; a rate of
+ * zero therefore has no arrivals, and a constant rate begins at time 0. There are as many arrivals as the area of the
+ * whole plan (rounded up).
  *
- * Visitors who know nothing of each other come at random moments. Then arrival j happens when N
- * passes the sum of j + 1 draws from the exponential distribution of mean 1: a Poisson process of
- * exactly that rate, ramps included. Every core draws the same sequence and keeps its own part.
+ * Independent visitors come at random times. Then arrival j happens when N passes the sum of j + 1 draws from the
+ * exponential distribution of mean 1: a Poisson process of exactly that rate, ramps included. Every core draws the same
+ * sequence and keeps its own part.
  */
 
 import { assert } from "../../base/assert.ts";
@@ -26,21 +26,21 @@ interface Segment {
   readonly after: number;
 }
 
-/** Sums of products of doubles miss whole numbers by a hair; nobody misses a millionth of an arrival. */
+/** Tolerance for rounding in sums of products of doubles, far below one arrival. */
 const AREA_SLACK = 1e-6;
 
 export class ArrivalClock {
   readonly #index: number;
   readonly #count: number;
   #segments: Segment[];
-  /** Where N must be for the next arrival: its number in the schedule of all cores, or a random place. */
+  /** N of the next arrival: its number in the schedule of all cores, or a random position. */
   #next: number;
   readonly #random: PoissonPositions | null;
-  /** First segment that may hold the next arrival. */
+  /** First segment that may contain the next arrival. */
   #cursor = 0;
   #nextMs: number | null;
 
-  /** `seed` makes the moments random; null: evenly spaced. */
+  /** `seed` makes the times random; null: evenly spaced. */
   constructor(stages: readonly Stage[], share: Share, seed: string | null = null) {
     assert(share.index >= 0 && share.index < share.count, "a core is one of its count");
     this.#index = share.index;
@@ -56,17 +56,17 @@ export class ArrivalClock {
     return this.#nextMs;
   }
 
-  /** That one is taken. */
+  /** Consumes the next arrival. */
   advance(): void {
     this.#next = this.#random === null ? this.#next + this.#count : this.#random.advance();
     this.#nextMs = this.#find();
   }
 
-  /** What was due before plan time `atMs` is nobody's. */
+  /** Drops arrivals that were due before plan time `atMs`. */
   skipTo(atMs: number): void {
     if (this.#nextMs === null || this.#nextMs >= atMs) return;
     if (this.#random === null) {
-      // The last one that is surely due by then, and then one by one.
+      // Jumps to the last one that is certainly due by then, and continues one by one.
       const reached = areaAt(this.#segments, atMs) - 1;
       const turns = Math.floor((reached - this.#next) / this.#count);
       this.#next += Math.max(0, turns) * this.#count;

@@ -22,7 +22,7 @@ export interface SearchPlan {
   /** The first level, which must hold, and the highest that is tried. */
   readonly from: number;
   readonly to: number;
-  /** Of a probe: not judged, then judged. */
+  /** Durations of a probe: not judged, then judged. */
   readonly settleMs: number;
   readonly holdMs: number;
   /** The longest wait for the iterations of a load that broke. */
@@ -34,9 +34,9 @@ export interface SearchPlan {
 export interface Probe {
   readonly load: number;
   readonly held: boolean;
-  /** What broke, in words; null when it held. */
+  /** Why it broke, as text; null when it held. */
   readonly reason: string | null;
-  /** Its judged part, in measured time. */
+  /** The judged part, in measured time. */
   readonly fromMs: number;
   readonly toMs: number;
 }
@@ -48,7 +48,7 @@ type SearchInput =
   | { readonly kind: "judged"; readonly held: boolean; readonly reason: string | null };
 
 export type SearchEffect =
-  /** Make this load from now on; 0 begins nothing. */
+  /** Generate this load from now on; 0 begins nothing. */
   | { readonly kind: "level"; readonly load: number }
   /** The judged part begins: remember what is counted so far. */
   | { readonly kind: "mark" }
@@ -56,7 +56,7 @@ export type SearchEffect =
   | { readonly kind: "judge" }
   | { readonly kind: "done" };
 
-/** How fast levels grow while they hold. */
+/** Growth factor of levels while they hold. */
 const GROWTH = 2;
 /** More probes than any sensible range and precision needs; the search ends there with what it knows. */
 const PROBES_MAX = 100;

@@ -39,14 +39,14 @@ describe("a plan", () => {
     ],
   };
 
-  it("asks for whole users along its stages", () => {
+  it("requires whole users along its stages", () => {
     const at = [0, 50, 5_000, 10_000, 29_999, 35_000, 40_000, 99_999];
     expect(at.map((ms) => targetUsers(ramp, ms))).toEqual([0, 1, 50, 100, 100, 50, 0, 0]);
     expect(planDurationMs(ramp)).toBe(40_000);
     expect(planVusMax(ramp)).toBe(100);
   });
 
-  it("asks for a rate only when it has one", () => {
+  it("requires a rate only when it has one", () => {
     const open: LoadPlan = {
       kind: "rate",
       stages: [{ durationMs: 1_000, from: 0, to: 50 }, constant(50, 1_000)],
@@ -57,7 +57,7 @@ describe("a plan", () => {
     expect(targetUsers(open, 0)).toBe(200);
   });
 
-  it("has the area under its rate, exactly, at any moment of any steps and ramps", () => {
+  it("has the exact area under its rate at any time of any steps and ramps", () => {
     const steps: LoadPlan = {
       kind: "rate",
       stages: [0, 20, 60, 100]
@@ -218,7 +218,7 @@ describe("the arrival clock", () => {
     );
   });
 
-  it("counts what is overdue as draining up to that moment would", () => {
+  it("counts overdue arrivals as draining up to that time would", () => {
     fc.assert(
       fc.property(
         stages,
@@ -231,7 +231,7 @@ describe("the arrival clock", () => {
           for (let i = 0; i < taken; i++) clock.advance();
           const due = drain(new ArrivalClock(list, share)).slice(taken);
           const expected = due.filter((at) => at <= atMs).length;
-          // A moment within a rounding error of an arrival may count either way.
+          // A time within a rounding error of an arrival may count either way.
           const near = due.some((at) => Math.abs(at - atMs) < 1e-3);
           expect(Math.abs(clock.overdue(atMs) - expected)).toBeLessThanOrEqual(near ? 1 : 0);
         },
@@ -239,7 +239,7 @@ describe("the arrival clock", () => {
     );
   });
 
-  it("changes its rate from a moment on, and n cores still agree with one", () => {
+  it("changes its rate from a time on, and n cores still agree with one", () => {
     const clock = new ArrivalClock([constant(10, 10_000)], alone);
     clock.scale(2, 5_000);
     const times = drain(clock);

@@ -1,15 +1,15 @@
 /**
- * What load is asked for at which moment, as plain data, and this core's exact part of it.
+ * The required load at any time, as plain data, and this core's exact part of it.
  *
- *   closed   users │    ╱▔▔▔▔╲        stages are straight lines; the whole number of users asked
- *                  │  ╱        ╲      for is split over the cores without a gap or an overlap
+ *   closed   users │    ╱▔▔▔▔╲        stages are straight lines; the whole number of users
+ *                  │  ╱        ╲      is split over the cores without a gap or an overlap
  *
  *   open     rate  │    ╱▔▔▔▔▔        arrival j happens when the area under the line passes j;
  *                  │ ││││||||||||     core i of n takes the arrivals j ≡ i (mod n)
  *
- * Plan time is milliseconds since the plan began. The clock inverts the area
- * under the rate exactly (a square root inside ramps), so no drift builds up however long a run is,
- * and n cores together make the very schedule that one core would have made.
+ * Plan time is milliseconds since the plan began. The clock inverts the area under the rate exactly (a square root
+ * inside ramps), so no drift builds up however long a run is, and n cores together produce exactly the schedule of
+ * one core.
  */
 
 import { assert, assertNever } from "../../base/assert.ts";
@@ -24,32 +24,32 @@ export interface Stage {
 }
 
 export type LoadPlan =
-  /** Closed: that many users loop. */
+  /** Closed: this many users loop. */
   | ({ readonly kind: "vus"; readonly stages: readonly Stage[] } & Throttled)
   /** Open: arrivals per second, whatever the target answers, with a bound on users. */
   | {
       readonly kind: "rate";
       readonly stages: readonly Stage[];
       readonly vusMax: number;
-      /** At random moments instead of evenly spaced. */
+      /** At random times instead of evenly spaced. */
       readonly poisson?: boolean;
     }
-  /** The highest load that the thresholds bear, looked for while it runs. */
+  /** Searches for the highest load at which the thresholds hold, while it runs. */
   | ({
       readonly kind: "search";
-      /** Users at once, for a search of a rate. */
+      /** Concurrent users, for a search of a rate. */
       readonly vusMax: number;
       readonly durationMsMax: number;
     } & SearchPlan)
-  /** So many iterations in all, taken by whoever is free. */
+  /** A total of iterations, taken by any free user. */
   | IterationPlan<"shared">
-  /** So many iterations for every user. */
+  /** A number of iterations for every user. */
   | IterationPlan<"perUser">
   /** A workflow that measures nothing: one pass of one user. (C30-10) */
   | { readonly kind: "once"; readonly durationMsMax: number };
 
 interface Throttled {
-  /** Iterations begun per second at most, by all users together. */
+  /** Maximum iterations started per second, by all users together. */
   readonly rateMax?: number;
 }
 
@@ -65,27 +65,27 @@ export interface Share {
   readonly index: number;
   readonly count: number;
   readonly users: readonly number[];
-  /** Where cores elsewhere make the rest of the load: the plan of these ones, and which part of the whole it is. */
+  /** Where other cores make the rest of the load: the plan of these ones, and which part of the whole it is. */
   readonly part?: (PlanPart & { readonly load: LoadPlan }) | undefined;
 }
 
 /** Which part of a plan one of several places makes; see `split.ts`. */
 export interface PlanPart {
-  /** It is `index` of `count` places. */
+  /** Index of this place among `count`. */
   readonly index: number;
   readonly count: number;
-  /** Of all places: a range is divided in these proportions. */
+  /** Weights of all places: a range is divided in these proportions. */
   readonly weights: readonly number[];
-  /** Numbers of its users begin here; all places together have so many. */
+  /** First user number; and the number of users of all places. */
   readonly firstUser: number;
   readonly users: number;
-  /** Shared iterations begin here. */
+  /** First shared iteration. */
   readonly firstIteration: number;
-  /** Of all places, where iterations end the load. */
+  /** Iterations of each place, where iterations end the load. */
   readonly iterations?: readonly number[] | undefined;
 }
 
-/** Tells a core's share from all others of the plan, for what chance draws on it. */
+/** Name of a core's share, unique in the plan, for its random draws. */
 export function shareName({ index, part }: Share): string {
   return part === undefined ? String(index) : `${part.index}.${index}`;
 }
@@ -114,28 +114,28 @@ export function planVusMax(plan: LoadPlan): number {
   }
 }
 
-/** Iterations begin at planned moments, and what is late against them is measured. */
+/** Iterations begin at planned times, and lateness against them is measured. */
 export function isOpen(plan: LoadPlan): boolean {
   return plan.kind === "rate" || (plan.kind === "search" && plan.of === "rate");
 }
 
-/** It goes on until its time is over or it is stopped, however few users there are. */
+/** True when the load continues until its time is over or it is stopped, however few users there are. */
 export function isOpenEnded(plan: LoadPlan): boolean {
   return plan.kind === "vus" || plan.kind === "rate" || plan.kind === "search";
 }
 
-/** Whole users asked for at that time. Open models may use all of their bound. */
+/** Whole users required at that time. Open models may use all of their bound. */
 export function targetUsers(plan: LoadPlan, elapsedMs: number): number {
   return plan.kind === "vus" ? Math.round(lineAt(plan.stages, elapsedMs)) : planVusMax(plan);
 }
 
-/** Arrivals per second asked for at that time, where a search begins; zero for models without a rate. */
+/** Arrivals per second required at that time, or the start of a search; zero for models without a rate. */
 export function targetRate(plan: LoadPlan, elapsedMs: number): number {
   if (plan.kind === "search") return plan.of === "rate" ? plan.from : 0;
   return plan.kind === "rate" ? lineAt(plan.stages, elapsedMs) : 0;
 }
 
-/** Arrivals asked for up to that time: the area under the rate. */
+/** Arrivals required up to that time: the area under the rate. */
 export function plannedArrivals(plan: LoadPlan, untilMs: number): number {
   if (plan.kind === "search") return (targetRate(plan, 0) * untilMs) / 1_000;
   return plan.kind === "rate" ? areaUnder(plan.stages, untilMs) : 0;
@@ -160,10 +160,9 @@ export function peakLoad(plan: LoadPlan, fromMs: number): number {
 }
 
 /**
- * This core's part of a total that changes: over all cores it sums to the total, it is
- * `users[index]` when the total is their sum, and it never shrinks while the total grows (so a ramp
- * only ever starts users). Users are dealt round by round to the cores that have room; a total
- * beyond the sum begins the deal again.
+ * This core's part of a changing total: over all cores it sums to the total, it is `users[index]` when the total is
+ * their sum, and it never shrinks while the total grows (so a ramp only ever starts users). Users are assigned round by
+ * round to the cores with capacity; a total beyond the sum starts another pass.
  */
 export function shareOfUsers(total: number, share: Share): number {
   assert(Number.isSafeInteger(total) && total >= 0, "a number of users is a whole number");
@@ -174,7 +173,7 @@ export function shareOfUsers(total: number, share: Share): number {
   if (capacity === 0) return 0;
   const deals = Math.floor(total / capacity);
   let left = total - deals * capacity;
-  // Full rounds: every core with room left gets one in each.
+  // Full rounds: every core with capacity left gets one in each.
   let level = 0;
   for (;;) {
     const open = users.reduce((count, each) => (each > level ? count + 1 : count), 0);
@@ -184,7 +183,7 @@ export function shareOfUsers(total: number, share: Share): number {
     level += rounds;
     left -= rounds * open;
   }
-  // The last, partial round goes to the first cores in order that have room.
+  // The last, partial round goes to the first cores in order that have capacity.
   let before = 0;
   for (let i = 0; i < index; i++) if ((users[i] ?? 0) > level) before++;
   const extra = own > level && before < left ? 1 : 0;
@@ -276,13 +275,13 @@ function stagesMs(stages: readonly Stage[]): number {
   return stages.reduce((sum, stage) => sum + stage.durationMs, 0);
 }
 
-/** Up to a moment, in units of its height times seconds. */
+/** Area up to a time, in units of its height times seconds. */
 function areaUnder(stages: readonly Stage[], untilMs: number): number {
   let area = 0;
   let start = 0;
   for (const { durationMs, from, to } of stages) {
     const inside = Math.min(durationMs, untilMs - start);
-    // One of no length only says at which height the next begins.
+    // A stage of no length only sets the height of the next.
     if (inside <= 0) continue;
     const reached = from + ((to - from) * inside) / durationMs;
     area += (((from + reached) / 2) * inside) / 1_000;
@@ -291,7 +290,7 @@ function areaUnder(stages: readonly Stage[], untilMs: number): number {
   return area;
 }
 
-/** Height of the line at a moment; before and after the plan that of its ends. */
+/** Height of the line at a time; before and after the plan that of its ends. */
 function lineAt(stages: readonly Stage[], elapsedMs: number): number {
   let start = 0;
   for (const stage of stages) {
@@ -305,14 +304,14 @@ function lineAt(stages: readonly Stage[], elapsedMs: number): number {
   return stages.at(-1)?.to ?? 0;
 }
 
-/** Without the bound on iterations per second: somebody else keeps it. */
+/** Without the limit on iterations per second, which is enforced elsewhere. */
 export function unthrottled(plan: LoadPlan): LoadPlan {
   if (!("rateMax" in plan)) return plan;
   const { rateMax: _kept, ...rest } = plan;
   return rest;
 }
 
-/** A plan of arrivals of which only a share is wanted; users of a closed one are shared, not split. */
+/** A share of a plan's arrivals; users of a closed plan are shared, not split. */
 export function shareOfPlan(plan: LoadPlan, share: number): LoadPlan {
   if (plan.kind !== "rate") return plan;
   const stages = plan.stages.map(({ durationMs, from, to }) => ({

@@ -10,7 +10,7 @@ import { shareOfRate, Throttle } from "./throttle.ts";
 
 const alone = { index: 0, count: 1, users: [1] };
 
-/** All moments of a clock. */
+/** All times of a clock. */
 function moments(clock: ArrivalClock): number[] {
   const list: number[] = [];
   for (let at = clock.peek(); at !== null; at = clock.peek()) {
@@ -83,20 +83,17 @@ describe("random arrivals", () => {
     );
   });
 
-  it.each([null, "seed"])(
-    "skip what was due before a moment, and nothing else (seed %s)",
-    (seed) => {
-      for (const atMs of [0, 1, 4_321.5, 10_000, 12_500, 15_000, 29_999, 40_000]) {
-        const share = { index: 1, count: 3, users: [1, 1, 1] };
-        const all = moments(new ArrivalClock(ramp, share, seed));
-        const clock = new ArrivalClock(ramp, share, seed);
-        clock.skipTo(atMs);
-        expect([atMs, moments(clock)]).toEqual([atMs, all.filter((one) => one >= atMs)]);
-      }
-    },
-  );
+  it.each([null, "seed"])("skip what was due before a time, and nothing else (seed %s)", (seed) => {
+    for (const atMs of [0, 1, 4_321.5, 10_000, 12_500, 15_000, 29_999, 40_000]) {
+      const share = { index: 1, count: 3, users: [1, 1, 1] };
+      const all = moments(new ArrivalClock(ramp, share, seed));
+      const clock = new ArrivalClock(ramp, share, seed);
+      clock.skipTo(atMs);
+      expect([atMs, moments(clock)]).toEqual([atMs, all.filter((one) => one >= atMs)]);
+    }
+  });
 
-  it("count what is overdue as a list would, whatever was taken and however the rate changed", () => {
+  it("count overdue arrivals as a list would, whatever was taken and however the rate changed", () => {
     fc.assert(
       fc.property(
         fc.string(),
@@ -139,7 +136,7 @@ describe("a throttle", () => {
             now += gap;
             return now + throttle.admit(now);
           });
-          // The bucket: after each beginning the next may come one interval later, at the earliest.
+          // The bucket: each start delays the next by at least one interval.
           let free = 0;
           let asked = 0;
           const model = gaps.map((gap) => {
@@ -161,7 +158,7 @@ describe("a throttle", () => {
     );
   });
 
-  it("is shared out by users, to the last part", () => {
+  it("is shared out by users, exactly", () => {
     const users = [3, 3, 4];
     const parts = users.map((_, index) => shareOfRate(50, { index, count: 3, users }));
     expect(parts).toEqual([15, 15, 20]);
@@ -256,7 +253,7 @@ describe("the search for the breakpoint", () => {
           }
         }
         const { broke, held, probes } = search;
-        // A queue that grows slower than 300 ms in a probe is not seen in it.
+        // A queue that grows by less than 300 ms in a probe is not detected in it.
         const most = capacity * (1 + 300 / (700 + 2_500));
         expect(probes.filter(({ load }) => load <= capacity).every((probe) => probe.held)).toBe(
           true,
@@ -285,7 +282,7 @@ describe("the search for the breakpoint", () => {
     expect(rate.step(tick, 1_300)).toEqual([{ kind: "level", load: 150 }]);
     const [drained] = broken("rate");
     expect(drained.step({ ...tick, isDrained: true }, 310)).toEqual([{ kind: "level", load: 150 }]);
-    // Users leave one by one: the lower load is made at once, and judged once the others have left.
+    // Users leave one by one: the lower load is generated at once, and judged once the others have left.
     const [users, fewer] = broken("vus");
     expect(fewer).toEqual([{ kind: "level", load: 150 }]);
     expect(users.step({ ...tick, isDrained: true }, 310)).toEqual([]);
@@ -351,7 +348,7 @@ describe("the search for the breakpoint", () => {
     );
   });
 
-  it("does not judge what was asked for by nobody, and time that stands still passes nothing", () => {
+  it("ignores unrequested judgements, and makes no progress while time stands still", () => {
     const search = new BreakpointSearch(plan());
     expect(search.step({ kind: "judged", held: true, reason: null }, 10)).toEqual([]);
     expect(search.step({ kind: "tick", isDrained: false }, 49)).toEqual([]);
@@ -359,7 +356,7 @@ describe("the search for the breakpoint", () => {
     expect(search.step({ kind: "tick", isDrained: false }, 50)).toEqual([{ kind: "mark" }]);
   });
 
-  it("goes on however few users there are", () => {
+  it("continues however few users there are", () => {
     const load: LoadPlan = { kind: "search", ...plan(), vusMax: 1, durationMsMax: 1 };
     expect(isOpenEnded(load)).toBe(true);
   });

@@ -1,18 +1,18 @@
-/** The random places of arrivals on the axis of N (see `arrivals.ts`), drawn one by one: one core's part of them. */
+/** Random positions of arrivals on the axis of N (see `arrivals.ts`), drawn one by one: one core's part of them. */
 
 import type { Random } from "../../base/random.ts";
 import type { Share } from "./load.ts";
 
-/** Places that were taken are thrown away in lots of this size. */
+/** Consumed positions are removed in batches of this size. */
 const TAKEN_KEPT_MAX = 1_024;
 
 export class PoissonPositions {
   readonly #random: Random;
   readonly #share: Share;
-  /** Of this core, in order: those taken come first. */
+  /** Positions of this core, in order, consumed ones first. */
   #own: number[] = [];
   #taken = 0;
-  /** Of all cores. */
+  /** Positions drawn for all cores. */
   #drawn = 0;
   #last = 0;
 
@@ -26,7 +26,7 @@ export class PoissonPositions {
     return this.#own[this.#taken] as number;
   }
 
-  /** That one is taken; the place of the next. */
+  /** Consumes one and returns the position of the next. */
   advance(): number {
     this.#taken++;
     if (this.#taken > TAKEN_KEPT_MAX) {
@@ -36,10 +36,10 @@ export class PoissonPositions {
     return this.first();
   }
 
-  /** How many are not taken and lie at `place` or before. */
+  /** Number of unconsumed positions at or before `place`. */
   upTo(place: number): number {
     while (this.#last <= place) this.#draw();
-    // The places are in order: halve the stretch that holds the border.
+    // The positions are sorted: binary search for the border.
     let [low, high] = [this.#taken, this.#own.length];
     while (low < high) {
       const middle = (low + high) >>> 1;

@@ -12,8 +12,8 @@
 import type { Share } from "./load.ts";
 
 /**
- * How far apart datacenters begin in feeds that never end: without a common divisor with the number of their rows, as
- * a rule, so that they do not go through the same rows side by side.
+ * Distance between the starting rows of datacenters in endless feeds: usually coprime to the number of rows, so that
+ * they do not go through the same rows in parallel.
  */
 export const ENDLESS_APART = 2_654_435_761;
 

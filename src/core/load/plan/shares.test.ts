@@ -22,7 +22,7 @@ it("gives each flow its share of any number of iterations, to within one", () =>
   );
 });
 
-it("counts ahead what will be taken", () => {
+it("predicts what will be taken", () => {
   const [one, other] = [new Shares([70, 25, 5]), new Shares([70, 25, 5])];
   for (let i = 0; i < 7; i++) expect(one.take()).toBe(other.take());
   const ahead = one.ahead(333, 3);
@@ -34,7 +34,7 @@ it("counts ahead what will be taken", () => {
   expect(ahead).toEqual(taken);
 });
 
-it("takes weights that are no whole numbers", () => {
+it("accepts fractional weights", () => {
   const shares = new Shares([0.95, 0.05]);
   const taken = [0, 0];
   for (let i = 0; i < 1_000; i++) {

@@ -75,7 +75,7 @@ describe("the parts of any plan together", () => {
     );
   });
 
-  it("number users and iterations in one row, without a gap or an overlap", () => {
+  it("number users and iterations consecutively, without a gap or an overlap", () => {
     fc.assert(
       fc.property(plans, weightsOf, (load, weights) => {
         let user = 0;
@@ -91,7 +91,7 @@ describe("the parts of any plan together", () => {
     );
   });
 
-  it("never ask a place for more users than it has, also in ramps", () => {
+  it("never require more users of a place than it has, also in ramps", () => {
     const load: LoadPlan = {
       kind: "vus",
       stages: [
@@ -147,14 +147,14 @@ describe("ranges of rows", () => {
 });
 
 describe("a plan that cannot be split over all places", () => {
-  it("is made by the first of them: so many as it has users or iterations", () => {
+  it("runs on as many of the first places as it has users or iterations", () => {
     const single: LoadPlan = { kind: "vus", stages: [{ durationMs: 1, from: 1, to: 1 }] };
     expect(splitPlan(single, [1, 5], 1)).toBeNull();
     expect(splitPlan(single, [1, 5], 0)).toMatchObject({ load: single, part: { count: 1 } });
     expect(placesOf({ kind: "shared", vus: 9, iterations: 2, durationMsMax: 1 }, 3)).toBe(2);
   });
 
-  it("is refused where it looks for a load itself", () => {
+  it("is rejected for a search", () => {
     const range = {
       from: 1,
       to: 9,

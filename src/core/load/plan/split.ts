@@ -14,10 +14,10 @@
 import { assert, assertNever } from "../../base/assert.ts";
 import { type LoadPlan, type PlanPart, planVusMax, type Stage } from "./load.ts";
 
-/** In how many of these places a plan can be made at once; 0: in one place only, as a whole. */
+/** Number of these places that can make a plan together; 0: one place only, as a whole. */
 export function placesOf(load: LoadPlan, places: number): number {
   switch (load.kind) {
-    // Its next load follows from what the last one came to, which is known where it is made.
+    // The next load of a search depends on the result of the last one, which is known only where it runs.
     case "search":
       return 0;
     case "once":
@@ -33,7 +33,7 @@ export function placesOf(load: LoadPlan, places: number): number {
   }
 }
 
-/** What one place has to do; null: nothing of this plan. */
+/** Part of one place; null: nothing of this plan. */
 export function splitPlan(
   load: LoadPlan,
   weights: readonly number[],
@@ -58,7 +58,7 @@ export function splitPlan(
   };
 }
 
-/** Where the rows of one part lie in [0, rows). */
+/** Range of the rows of one part in [0, rows). */
 export function rowsOf(
   rows: number,
   { index, iterations, weights }: Pick<PlanPart, "index" | "iterations" | "weights">,
@@ -71,7 +71,7 @@ export function rowsOf(
   return { from, to: from + (parts[index] ?? 0) };
 }
 
-/** Nobody has an iteration without a row while another has a row without an iteration. */
+/** No iteration is without a row while another place has a row without an iteration. */
 function rowsOfIterations(
   rows: number,
   iterations: readonly number[],
@@ -83,7 +83,7 @@ function rowsOfIterations(
   return iterations.map((own, at) => own + (more[at] ?? 0));
 }
 
-/** Whole numbers in proportion to the weights that add up to the total; who would have too little takes from others. */
+/** Whole numbers in proportion to the weights that add up to the total; places below the minimum take from others. */
 export function apportion(
   total: number,
   weights: readonly number[],
@@ -127,7 +127,7 @@ function partOf(load: LoadPlan, { index, iterations, users, weights }: Division)
     "rateMax" in load && load.rateMax !== undefined ? { rateMax: load.rateMax * factor } : {};
   switch (load.kind) {
     case "vus": {
-      // Of each height as of the highest, so that no place asks for more users than it has.
+      // Computed for each height like for the highest, so that no place needs more users than it has.
       const at = (height: number): number => apportion(Math.round(height), users, 0)[index] ?? 0;
       return { ...load, ...throttle, stages: scaled(load.stages, at) };
     }

@@ -11,9 +11,9 @@ import type { Duration } from "../../base/duration.ts";
 interface Stairs {
   readonly from: number;
   readonly to: number;
-  /** How many levels, the first and the last included. */
+  /** Number of levels, including the first and the last. */
   readonly steps: number;
-  /** How long each level stands. */
+  /** Duration of each level. */
   readonly hold: Duration;
 }
 
@@ -36,7 +36,7 @@ export const stairs = {
       ];
     }),
 
-  /** For `rateStages`: iterations begun per second. */
+  /** For `rateStages`: iterations started per second. */
   rate: (given: Stairs): readonly { readonly duration: Duration; readonly rate: number }[] =>
     levels(given).flatMap((rate) => [
       { duration: 0, rate },

@@ -1,12 +1,12 @@
 /**
- * At most so many iterations per second in a closed model. Beginnings get moments that lie an equal
- * interval apart; a moment that nobody used is gone, so a pause is not followed by a burst.
+ * Limits iterations per second in a closed model. Starts get slots at equal intervals; an unused slot expires, so a
+ * pause is not followed by a burst.
  */
 
 import { assert } from "../../base/assert.ts";
 import type { Share } from "./load.ts";
 
-/** Timers are coarser than this: whoever is so little early may go, and the moments stay as they are. */
+/** Timers are coarser than this: a start this little early is allowed, and the slots stay as they are. */
 const EARLY_MS = 1;
 
 export class Throttle {
@@ -18,7 +18,7 @@ export class Throttle {
     this.#intervalMs = 1_000 / ratePerSecond;
   }
 
-  /** Takes the next moment; how long to wait for it, 0 to begin now. */
+  /** Takes the next slot and returns the wait for it, 0 to begin now. */
   admit(nowMs: number): number {
     const at = Math.max(this.#nextMs, nowMs);
     this.#nextMs = at + this.#intervalMs;

@@ -1,7 +1,6 @@
 /**
- * A search for the breakpoint held against what is measured: the thresholds of its workflow judge
- * each probe, from the moment it has settled to its end. They are not judged over the whole run, which
- * contains the loads that broke.
+ * A breakpoint search applied to the measurements: the thresholds of its workflow judge each probe, from the time it
+ * has settled to its end. They are not judged over the whole run, which contains the loads that broke.
  */
 
 import { formatDuration } from "../../base/duration.ts";
@@ -18,7 +17,7 @@ import type { Judgement, MetricSource } from "./threshold-judge.ts";
 import { ThresholdSpan } from "./threshold-span.ts";
 import { parseThreshold } from "./thresholds.ts";
 
-/** What follows from the probe that was judged last. */
+/** Next action after the last judged probe. */
 export type SearchCommand =
   | { readonly kind: "level"; readonly load: number; readonly probe: Probe }
   | { readonly kind: "finish"; readonly probe: Probe };
@@ -35,12 +34,12 @@ interface LoadNow {
 
 /** Share of a probe's arrivals that may be waiting for a user at its end… */
 const WAITING_SHARE_MAX = 0.01;
-/** …and those of so long in any case: the count is no newer than the last frame. */
+/** …with a minimum of this duration: the count is no newer than the last frame. */
 const WAITING_SECONDS_MIN = 0.1;
 
 interface Criterion {
   readonly span: ThresholdSpan;
-  /** Nobody wrote it: it says nothing as long as there is nothing to judge. */
+  /** Not declared by the user: says nothing while there is nothing to judge. */
   readonly implicit: boolean;
   /** At the highest load that held so far; at the first until then. */
   shown: Judgement | null;
@@ -64,13 +63,13 @@ export class BreakpointRun {
     const spans = thresholds.map(({ expression }) => spanOf(expression, name));
     const unseen = { shown: null, shownAt: 0 };
     const written = spans.map((span) => ({ span, implicit: false, ...unseen }));
-    // Which checks a flow has is seen while it runs.
+    // The checks of a flow are discovered while it runs.
     const judgesChecks = spans.some(({ threshold }) => threshold.metric === "checks");
     const checks = { span: spanOf("checks.rate >= 100%", name), implicit: true, ...unseen };
     this.#criteria = judgesChecks ? written : [...written, checks];
   }
 
-  /** How many times over the load of the beginning is asked for now. */
+  /** Current load relative to the first one. */
   get factor(): number {
     return this.#search.level / this.#plan.from;
   }
@@ -100,7 +99,7 @@ export class BreakpointRun {
     return effects.flatMap((effect) => this.#perform(effect, source, load.missed, now));
   }
 
-  /** The cores make no more than the level, and nothing beyond it is in flight. */
+  /** True when the cores generate no more than the level, and nothing beyond it is in flight. */
   #isDrained({ activeUsers, target }: LoadNow): boolean {
     const { level } = this.#search;
     return target <= level && activeUsers <= level;

@@ -1,4 +1,4 @@
-/** The result of a load test in a few lines, for places that list many: the queue's page and its commands. */
+/** The result of a load test in a few lines, for lists: the queue's page and its commands. */
 
 import { doubtOf } from "./doubt.ts";
 import { formatCount, formatMs, formatPercent, formatRate, formatSeconds } from "./format.ts";
@@ -6,14 +6,14 @@ import type { RunSummary } from "./model.ts";
 
 interface RunDigest {
   readonly verdict: "passed" | "failed";
-  /** Why the figures are not to be trusted; null when they are. */
+  /** Why the metrics are untrusted; null when they are trusted. */
   readonly doubt: string | null;
   readonly reasons: readonly string[];
-  /** By name, as they are shown. */
+  /** Name and text of each metric, as shown. */
   readonly figures: readonly (readonly [name: string, text: string])[];
 }
 
-/** Of what a load test left as its result; null for any other value. */
+/** Digest of a load test's result; null for any other value. */
 export function digestOf(result: unknown): RunDigest | null {
   const { verdict, summary } = Object(result) as Readonly<Record<string, unknown>>;
   if (verdict !== "passed" && verdict !== "failed") return null;

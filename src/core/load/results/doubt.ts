@@ -1,4 +1,4 @@
-/** Whether the figures of a run are worth a verdict, and why not: passed or failed, the answer is beside it. */
+/** Whether the metrics of a run can be trusted, and why not, independent of its verdict. */
 
 import { generatorTitle } from "./generator-health.ts";
 import type { RunSummary, Trust } from "./model.ts";
@@ -6,12 +6,12 @@ import { partialOf } from "./partial.ts";
 
 type Judged = Pick<RunSummary, "generator" | "lost" | "cluster">;
 
-/** Results of earlier versions have no `trust`: theirs follows from what they say. */
+/** Results of earlier versions have no `trust`: it is derived from the rest. */
 export function trustOf(summary: Judged & Pick<RunSummary, "trust">): Trust {
   return summary.trust ?? judgedTrust(summary);
 }
 
-/** With `trust` as the rest of the summary has it now. */
+/** Sets `trust` according to the rest of the summary. */
 export function withTrust(summary: RunSummary): RunSummary {
   return { ...summary, trust: judgedTrust(summary) };
 }
@@ -48,7 +48,7 @@ function judgedTrust(summary: Judged): Trust {
   return { trusted: reasons.length === 0, reasons };
 }
 
-/** "the load generator was the limit, not the target"; null when nothing speaks against the figures. */
+/** "the load generator was the limit, not the target"; null when the metrics are trusted. */
 export function doubtOf(summary: Judged & Pick<RunSummary, "trust">): string | null {
   const { reasons, trusted } = trustOf(summary);
   return trusted ? null : reasons.map(({ text }) => text).join(", and ");

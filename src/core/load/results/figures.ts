@@ -1,12 +1,12 @@
 /**
- * The one table of figures: what each is called, counted in and means. Columns of CSV, the decoder of
- * summary.json and its JSON Schema, names of metrics at reporters and the list in docs/reference/results.md
- * follow from it, so a figure of a step is one line here and the place that measures it.
+ * The table of all metrics of a step or run: name, unit and meaning. Columns of CSV, the decoder of summary.json and
+ * its JSON Schema, names of metrics at reporters and the list in docs/reference/results.md derive from it, so a new
+ * metric of a step is one line here and the code that measures it.
  */
 
 import type { Distribution, StepSummary, Totals } from "./model.ts";
 
-/** A counter only grows, a gauge is of the moment, a distribution has percentiles. */
+/** A counter only grows, a gauge is a current value, a distribution has percentiles. */
 type FigureKind = "counter" | "gauge" | "distribution";
 export type FigureUnit = "count" | "bytes" | "ms" | "seconds" | "per second" | "share";
 
@@ -19,7 +19,7 @@ export interface FigureDescription {
   readonly optional?: true;
 }
 
-/** By the field of the results model. The order is that of the columns of steps.csv: new ones go last. */
+/** By the field of the results model, in the order of the columns of steps.csv: new ones go last. */
 export const STEP_FIGURES = {
   requests: { kind: "counter", unit: "count", label: "Finished: ok + failed." },
   ok: { kind: "counter", unit: "count", label: "Succeeded." },
@@ -71,7 +71,7 @@ export const STEP_FIGURES = {
   },
 } as const satisfies Partial<Record<keyof StepSummary, FigureDescription>>;
 
-/** Of several steps together: workflows and the run. */
+/** Metrics of several steps together: workflows and the run. */
 export const TOTAL_FIGURES = {
   requests: STEP_FIGURES.requests,
   ok: STEP_FIGURES.ok,
@@ -92,7 +92,7 @@ export const TOTAL_FIGURES = {
   okLatencyMs: { kind: "distribution", unit: "ms", label: "Of successes only." },
 } as const satisfies Record<keyof Totals, FigureDescription>;
 
-/** The figures of a distribution, in the order of columns. */
+/** Fields of a distribution, in the order of columns. */
 export const DISTRIBUTION_FIGURES = [
   "min",
   "mean",
@@ -106,7 +106,7 @@ export const DISTRIBUTION_FIGURES = [
   "max",
 ] as const satisfies readonly (keyof Distribution)[];
 
-/** What the percentiles among them are, as a fraction. */
+/** Fractions of the percentiles among them. */
 export const QUANTILES = {
   p50: 0.5,
   p75: 0.75,
@@ -117,7 +117,7 @@ export const QUANTILES = {
   p99_99: 0.9999,
 } as const satisfies Partial<Record<keyof Distribution, number>>;
 
-/** "ratePerSecond" becomes "rate_per_second": what columns and metrics are called. */
+/** "ratePerSecond" becomes "rate_per_second", the name of columns and metrics. */
 export function figureName(field: string): string {
   return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

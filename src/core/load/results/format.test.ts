@@ -132,7 +132,7 @@ describe("counts and rates", () => {
     [188, "188"],
     [-1_234.5, "-1,235"],
     [12_345.6, "12,346"],
-  ])("the figure %d reads %s", (value, text) => {
+  ])("the number %d reads %s", (value, text) => {
     expect(formatNumber(value)).toBe(text);
   });
 });
@@ -177,7 +177,7 @@ describe("bytes and shares", () => {
   });
 });
 
-describe("rules of every figure", () => {
+describe("rules of every formatted number", () => {
   const formats = {
     formatMs,
     formatSeconds,
@@ -214,7 +214,7 @@ describe("rules of every figure", () => {
     );
   });
 
-  it("a larger value never reads as a smaller one", () => {
+  it("never shows a larger value as a smaller one", () => {
     // Also neighbours: two values at the border between two units or two numbers of digits.
     const pair = fc.oneof(
       fc.tuple(sizes, sizes),
@@ -229,7 +229,7 @@ describe("rules of every figure", () => {
     );
   });
 
-  it("three digits are kept: a measured figure is off by half a percent at most", () => {
+  it("keeps three digits: a measured value is off by half a percent at most", () => {
     fc.assert(
       fc.property(fc.double({ min: 0.001, max: 59_900, noNaN: true }), (value) => {
         expect(Math.abs(meaning(formatMs(value)) - value * 1_000) / (value * 1_000)).toBeLessThan(
@@ -240,7 +240,7 @@ describe("rules of every figure", () => {
     );
   });
 
-  it("counts lose nothing", () => {
+  it("keeps counts exact", () => {
     fc.assert(
       fc.property(fc.integer({ min: -1e14, max: 1e14 }), (count) => {
         expect(Number(formatCount(count).replaceAll(",", ""))).toBe(count === 0 ? 0 : count);
@@ -248,7 +248,7 @@ describe("rules of every figure", () => {
     );
   });
 
-  it("0 % and 100 % are exactly that", () => {
+  it("shows 0 % and 100 % only for exactly these values", () => {
     const part = fc.integer({ min: 1, max: 1e9 });
     fc.assert(
       fc.property(part, part, fc.constantFrom(formatPercent, formatCompactPercent), (a, b, of) => {
@@ -261,7 +261,7 @@ describe("rules of every figure", () => {
   });
 });
 
-/** What a text says, in the smallest unit of its kind; a border ("<1 %") lies just beyond itself. */
+/** Value of a text, in the smallest unit of its kind; a bound ("<1 %") lies just beyond itself. */
 function meaning(text: string): number {
   const clock = /^(?:(\d+):)?(\d+):(\d+)$/.exec(text);
   if (clock !== null) {

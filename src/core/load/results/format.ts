@@ -36,7 +36,7 @@ export function formatMs(ms: number, digits: 2 | 3 = 3): string {
   return `${formatCount(hours)}h${twoPlaces(Math.floor((seconds % 3_600) / 60))}m`;
 }
 
-/** Stretches and moments of a run, which are known in seconds: 0 s, 30.0 s, 2m05s. */
+/** Durations and times of a run, which are known in seconds: 0 s, 30.0 s, 2m05s. */
 export function formatSeconds(seconds: number): string {
   return seconds === 0 ? "0 s" : formatMs(seconds * 1_000);
 }
@@ -64,12 +64,12 @@ export function formatCount(count: number): string {
   return count < 0 && digits !== "0" ? `-${grouped}` : grouped;
 }
 
-/** A count with what is counted: 1 core, 2 cores. */
+/** A count with its noun: 1 core, 2 cores. */
 export function formatCounted(count: number, noun: string): string {
   return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** A count in a narrow place: 9,999, 12.3k, 123k, 1.23M. */
+/** A compact count: 9,999, 12.3k, 123k, 1.23M. */
 export function formatCompact(count: number): string {
   if (!Number.isFinite(count)) return NONE;
   if (count <= -9_999.5) return `-${formatCompact(-count)}`;
@@ -77,12 +77,12 @@ export function formatCompact(count: number): string {
   return scaled(count, ["", "k", "M", "G", "T"], "");
 }
 
-/** A figure of no particular unit: 0.0042, 1.23, 45.6, 789, 12,345. */
+/** A number without a unit: 0.0042, 1.23, 45.6, 789, 12,345. */
 export function formatNumber(value: number): string {
   return numberText(value, formatCount);
 }
 
-/** The same in a narrow place: 12,345 is 12.3k. */
+/** The compact form: 12,345 is 12.3k. */
 export function formatCompactNumber(value: number): string {
   return numberText(value, formatCompact);
 }
@@ -92,7 +92,7 @@ export function formatRate(perSecond: number): string {
   return `${formatNumber(perSecond)}/s`;
 }
 
-/** The same in a narrow place: 123k/s. */
+/** The compact form: 123k/s. */
 export function formatCompactRate(perSecond: number): string {
   return `${formatCompactNumber(perSecond)}/s`;
 }
@@ -119,13 +119,13 @@ export function formatPercent(share: number): string {
   return `${Number(percent.toFixed(percent < 9.995 ? 2 : 1))} %`;
 }
 
-/** How large a share of a check's runs passed, where any of them counts. */
+/** Share of a check's runs that passed, where any of them counts. */
 export function formatChecked({ failed, passed, warmup = 0 }: CheckSummary): string {
   if (passed + failed > 0) return formatPercent(passed / (passed + failed));
   return warmup > 0 ? "only in the warm-up" : "never ran";
 }
 
-/** The same in a narrow place, whole: 0 %, <1 %, 42 %, >99 %, 100 %, 251 %. */
+/** The compact form, whole: 0 %, <1 %, 42 %, >99 %, 100 %, 251 %. */
 export function formatCompactPercent(share: number): string {
   if (!Number.isFinite(share)) return NONE;
   if (share < 0) return `-${formatCompactPercent(-share)}`;
@@ -135,7 +135,7 @@ export function formatCompactPercent(share: number): string {
   return `${formatCompact(percent)} %`;
 }
 
-/** Ticks of an axis are round figures: "5 ms" rather than "5.00 ms". */
+/** Ticks of an axis are round numbers: "5 ms" rather than "5.00 ms". */
 export function asTick(text: string): string {
   return text.replace(/\.(\d*?)0+(?!\d)/, (_, kept: string) => (kept === "" ? "" : `.${kept}`));
 }
@@ -160,7 +160,7 @@ function scaled(value: number, units: readonly string[], gap: string): string {
   return `${significant(scaledValue, 3)}${gap}${units[unit]}`;
 }
 
-/** Keeps trailing zeros. Never more than three places behind the point. */
+/** Keeps trailing zeros. Never more than three decimals. */
 function significant(value: number, digits: 2 | 3): string {
   if (digits === 2) return value < 9.95 ? value.toFixed(1) : String(Number(value.toPrecision(2)));
   if (value < 0.0995) return value.toFixed(3);

@@ -57,7 +57,7 @@ export function implicitGates(
   ];
 }
 
-/** One gate per rule that was broken; null for those of the whole run. */
+/** One gate per broken rule; null for those of the whole run. */
 export function faultGates(faults: readonly Fault[], workflow: string | null): ThresholdOutcome[] {
   const gates = [...new Set(faults.map(({ gate }) => gate))];
   return gates.map((expression) => {
@@ -86,7 +86,7 @@ function checksGate({ checks }: WorkflowData, base: Base): ThresholdOutcome[] {
   ];
 }
 
-/** Steps that a threshold on `errors` covers are judged by that alone. */
+/** Steps covered by a threshold on `errors` are judged by that alone. */
 function successGate(
   workflow: WorkflowData,
   thresholds: readonly Threshold[],
@@ -122,7 +122,7 @@ function neverSucceeded(steps: readonly StepData[]): string {
   return [...named, ...(others > 0 ? [`and ${formatCount(others)} more steps`] : [])].join(", ");
 }
 
-/** Only when it is broken: a step of which no call finished, in a workflow that is over. */
+/** Present only when broken: a step of which no call finished, in a finished workflow. */
 function measuredGate({ ended, measures, steps }: WorkflowData, base: Base): ThresholdOutcome[] {
   const silent = steps.filter(({ totals }) => totals.requests === 0);
   const nothing = measures && steps.length === 0;
@@ -151,7 +151,7 @@ function iterationsGate({ iterationsMissed }: WorkflowData, base: Base): Thresho
   return shareGate("iterations.lost.rate", missed, planned, MISSED_SHARE_MAX, base, of);
 }
 
-/** Only when it is broken: iterations began, and the end of the run cut all of them off in their steps or pauses. */
+/** Present only when broken: iterations began, and the end of the run cut all of them off in their steps or pauses. */
 function endedGate(workflow: WorkflowData, base: Base): ThresholdOutcome[] {
   const { ended, iterationsInside, iterationsInterrupted, measures, unanswered } = workflow;
   const begun = unanswered.iterationsOver;
@@ -173,7 +173,7 @@ function unansweredGates({ steps, unanswered }: WorkflowData, base: Base): Thres
   ];
 }
 
-/** None where nothing is to be told. */
+/** Empty where there is nothing to report. */
 function shareGate(
   metric: string,
   count: number,

@@ -66,7 +66,7 @@ it("is not judged by a short wait for rows or a slow start", () => {
   expect(lateShares(lag, lag)).toEqual({ lateShare: 1, blockedShare: 1 });
 });
 
-it("is only disturbed, and no limit, when other programs kept it late", () => {
+it("is only disturbed, and not the limit, when other programs kept it late", () => {
   const health = generatorHealth(facts([core(0, 0.2, 0.12, 0.01)]));
   expect([health.cause, health.limited]).toEqual(["noisy", false]);
   expect(health.reason).toContain("other programs kept this machine busy");
@@ -88,11 +88,11 @@ it.each<readonly [string, GeneratorFacts]>([
   ["a short wait for rows", facts([], { rowWaits: [{ workflow: "w", waitedMs: 4, userMs: 100 }] })],
   ["absent", facts([])],
   ["busy with calls that nobody answered", facts([core(0, 0.97, 0.5, 0.5)], { isAnswered: false })],
-])("is believed when %s", (_, given) => {
+])("is trusted when %s", (_, given) => {
   expect(generatorHealth(given)).toMatchObject({ cause: null, limited: false, reason: null });
 });
 
-it("tells shares of the time from samples of 10 ms", () => {
+it("derives shares of the time from samples of 10 ms", () => {
   const [lag, own] = [new Histogram(), new Histogram()];
   lag.record(1_000, 800);
   for (let ms = 10; ms <= 200; ms += 10) lag.record(ms * 1_000, 10);

@@ -15,17 +15,17 @@ import { missedByUsers } from "./load-figures.ts";
 import type { CoreHealth, GeneratorHealth } from "./model.ts";
 import type { RowWait, WorkflowData } from "./workflow-data.ts";
 
-/** A timer that is late by more: calls of that time are measured wrong by as much. */
+/** Calls during a timer delay beyond this are measured wrong by as much. */
 const LATE_MS = 50;
-/** The generator was the limit when a core used so much of its CPU… */
+/** The generator was the limit when a core used this much of its CPU… */
 const LIMITED_CPU = 0.9;
 /** …when arrivals were missed while one was at least this busy… */
 const LIMITED_CPU_MISSED = 0.8;
-/** …when its own code kept it late for so much of the time: more than a slow start of a short run… */
+/** …when its own code kept it late for this share of the time: more than a slow start of a short run… */
 const LIMITED_BLOCKED = 0.05;
-/** …or when users waited for rows for so much of theirs. */
+/** …or when users waited for rows for this share of theirs. */
 const LIMITED_ROW_WAIT = 0.05;
-/** Other programs disturbed the run when a core was late for so much of the time; shared runners of CI stay below. */
+/** Other programs disturbed the run when a core was late for this share of the time; shared CI runners stay below. */
 const NOISY_LATE = 0.1;
 /** Fewer late samples than this, half a second of them, are the slow start of a short run. */
 const LATE_SAMPLES_MIN = 50;
@@ -36,15 +36,15 @@ const MORE_ROOM = "use more cores (--cores), a smaller load, or a larger machine
 
 export interface GeneratorFacts {
   readonly cores: readonly CoreHealth[];
-  /** Of the machine, 0 of several machines: several workflows may need more processes than it has. */
+  /** CPUs of the machine, 0 for several machines: several workflows may need more processes than it has. */
   readonly cpus: number;
   readonly arrivalsMissed: number;
   readonly rowWaits: readonly RowWait[];
-  /** A call of any step was answered: without one there is nothing that the generator could have spoilt. */
+  /** A call of any step was answered: otherwise there is nothing that the generator could have distorted. */
   readonly isAnswered: boolean;
 }
 
-/** Facts about the generator that follow from the measured load. */
+/** Facts about the generator derived from the measured load. */
 export function loadFacts(
   data: readonly WorkflowData[],
   measured: readonly { readonly rowWait: RowWait }[],
@@ -92,10 +92,10 @@ function blocked(cores: readonly CoreHealth[]): string | null {
   return `${late}, kept busy by its own code, and all times include that wait; ${MORE_ROOM}`;
 }
 
-/** Each process may look idle while together they have all of the machine. */
+/** Each process may look idle while together they use the whole machine. */
 function crowded({ cores, cpus }: GeneratorFacts): string | null {
   const used = cores.reduce((sum, core) => sum + core.cpu, 0);
-  // Where several machines are merged nobody knows of how many.
+  // The number of CPUs is unknown where several machines are merged.
   if (cpus === 0 || cores.length <= cpus || used < LIMITED_CPU * cpus) return null;
   const share = `${formatPercent(used / cpus)} of ${cpus} CPUs`;
   const who = `${cores.length} executor cores together used ${share}`;
@@ -126,7 +126,7 @@ function noisy(cores: readonly CoreHealth[]): string | null {
   );
 }
 
-/** Shares of the time in which a core was late, and in which its own code kept it so. */
+/** Shares of the time in which a core was late, and in which its own code was the cause. */
 export function lateShares(
   lag: Histogram,
   ownLag: Histogram,
@@ -142,7 +142,7 @@ function worstBy<Item>(items: readonly Item[], amount: (item: Item) => number): 
   return items.toSorted((a, b) => amount(b) - amount(a))[0];
 }
 
-/** The headline for a generator that cannot be believed; null for one that can. */
+/** Headline for a generator that cannot be trusted; null for one that can. */
 export function generatorTitle({ cause, limited }: GeneratorHealth): string | null {
   if (limited) return "The load generator was the limit, not the target";
   return cause === "noisy" ? "Other programs disturbed the load generator" : null;

@@ -1,4 +1,4 @@
-/** One workflow as a running test shows it. */
+/** Live view of one workflow. */
 
 import { isOpen } from "../plan/load.ts";
 import { Histogram } from "../stats/histogram.ts";
@@ -11,7 +11,7 @@ import type { Searches } from "./searches.ts";
 import { isAside, type WorkflowAggregate } from "./workflow-aggregate.ts";
 import type { WorkflowData } from "./workflow-data.ts";
 
-/** What "now" means for rates and for percentiles on the screen. */
+/** Window of current rates and percentiles on the screen. */
 const RATE_WINDOW_MS = 1_000;
 const LATENCY_WINDOW_MS = 5_000;
 
@@ -31,7 +31,7 @@ export function liveSteps(workflow: WorkflowAggregate, nowMs: number): LiveStep[
   });
 }
 
-/** All latencies of each step of a summary so far; `data` is what the summary was made of. */
+/** All latencies of each step of a summary so far; `data`: the input of the summary. */
 export function latenciesOf(
   { workflows }: RunSummary,
   data: readonly WorkflowData[],
@@ -70,7 +70,7 @@ export function liveWorkflow(
   };
 }
 
-/** What is going on, where nothing makes load: it may take long. */
+/** Current activity of a workflow that generates no load, which may take long. */
 export function livePhase(
   phase: RunPhase,
   warm: boolean,
@@ -83,7 +83,7 @@ export function livePhase(
   return open.every(({ doing }) => doing === first?.doing) ? (first?.doing ?? phase) : phase;
 }
 
-/** How late the event loop of a core ran, in all that it did. */
+/** Event-loop lag of a core, over all workflows. */
 export function mergedLag(
   aggregates: readonly WorkflowAggregate[],
   core: number,

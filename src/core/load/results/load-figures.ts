@@ -1,4 +1,4 @@
-/** What the results say of the load itself: its model, how far it is, what was asked for and reached. */
+/** Results about the load itself: its model, its progress, what was required and reached. */
 
 import { formatDuration } from "../../base/duration.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
@@ -21,7 +21,7 @@ export function progressOf(workflow: WorkflowAggregate, warmupMs: number, nowMs:
   return Math.min(1, (nowMs - workflow.startedAtMs) / (length + warmupMs));
 }
 
-/** Known when all workflows are of one layer and a fixed length; layers make the end a guess. */
+/** Known when all workflows are in one layer and of fixed length; layers make the end a guess. */
 export function totalSecondsOf(manifests: readonly WorkflowManifest[]): number | null {
   const lengths = manifests.map(({ load, startAfterMs, warmupMs }) => {
     const ms = planDurationMs(load);
@@ -32,7 +32,7 @@ export function totalSecondsOf(manifests: readonly WorkflowManifest[]): number |
   return Math.max(...lengths.map((ms) => ms ?? 0)) / 1_000;
 }
 
-/** How many users are asked for now; with a rate, how many there may be. */
+/** Users required now; with a rate, the maximum. */
 export function targetUsersOf({ activeUsers, manifest, target }: WorkflowAggregate): number | null {
   const { load, mix } = manifest;
   // A load raised by hand raises the bound.
@@ -74,7 +74,7 @@ export function doingText(
   return doing === null ? null : `${doing} for ${seconds} s`;
 }
 
-/** What the loss of a core means for what ran on it. */
+/** Consequence of the loss of a core for its workflow. */
 export function costOf(
   core: number,
   running: WorkflowAggregate | undefined,
@@ -91,7 +91,7 @@ export function costOf(
   return `${share}: ${what} are gone from here on and ${counts}; ${rest}`;
 }
 
-/** What is missing where another core has made up for a lost one. */
+/** Describes what is missing where another core replaced a lost one. */
 export function dealtText(
   { manifest }: WorkflowAggregate,
   { core, worker }: { readonly core: number; readonly worker: string | null },
@@ -105,7 +105,7 @@ export function dealtText(
   return `its share of "${name}" went on at ${at} after ${formatDuration(missingMs)}: ${what}`;
 }
 
-/** Of a run that did not wait for its cores. */
+/** Note of a run that did not wait for its cores. */
 export function givenUpNote(users: number): string {
   const underWay = users === 1 ? "1 virtual user" : `${formatCount(users)} virtual users`;
   return (
@@ -114,7 +114,7 @@ export function givenUpNote(users: number): string {
   );
 }
 
-/** Arrivals that found every user busy; those of lost cores are no sign of a slow generator. */
+/** Arrivals that found every user busy; those of lost cores do not indicate a slow generator. */
 export function missedByUsers(arrivals: WorkflowData["arrivals"]): number {
   return arrivals === null ? 0 : arrivals.missed - arrivals.missedByLosses;
 }

@@ -1,27 +1,27 @@
-/** What whoever drives a run knows of a core that is lost. */
+/** Knowledge of a run's driver about a lost core. */
 
-/** What is known of a core's share when the core is lost; whoever drives the run later is told the same. */
+/** Known metrics of a core's share when the core is lost; a later driver of the run receives the same. */
 export interface LossFigures {
-  /** What ran there; null when nothing did. */
+  /** Workflow that ran there; null for none. */
   readonly workflow: string | null;
   readonly users: number;
-  /** Of the share, up to the last frame. */
+  /** Requests of the share, up to the last frame. */
   readonly requestsCounted: number;
-  /** Since then, at most. */
+  /** Upper bound of requests since then. */
   readonly requestsUnseen: number;
-  /** The most that it made in any second; earlier versions do not tell. */
+  /** Maximum requests in any second; absent in earlier versions. */
   readonly requestsPerSecondMax?: number | undefined;
-  /** Of its last frame. */
+  /** Measured time of its last frame. */
   readonly measuredMs: number;
-  /** It had begun, and too little is known to say how much it makes. */
+  /** The share had begun, and too little is known to bound its load. */
   readonly isUnbounded?: boolean | undefined;
-  /** Milliseconds of the run up to which the unseen are meant; until its loss was agreed on when it is not told. */
+  /** Time of the run up to which unseen requests are counted; absent: until the loss was agreed on. */
   readonly noticedMs?: number | undefined;
 }
 
-/** What its driver knows of a lost core. */
+/** Details of a lost core from its driver. */
 export interface LossDetails {
-  /** As they were when its loss was noticed; null when nobody knows them any more. */
+  /** Metrics when the loss was noticed; null when they are unknown. */
   readonly figures?: LossFigures | null | undefined;
   readonly worker?: string | null | undefined;
 }

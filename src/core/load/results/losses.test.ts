@@ -29,15 +29,15 @@ function lost() {
   return { list, lose, losses, notCounted, shop };
 }
 
-describe("what a lost core may have made", () => {
-  it("grows from when it was noticed, to the end of its plan and of what it had under way", () => {
+describe("the bound for a lost core", () => {
+  it("grows from when it was noticed, to the end of its plan and of its calls in flight", () => {
     const { notCounted } = lost();
     const planLeftMs = 1_000 - 400 + 5_000;
     expect([notCounted(1_000), notCounted(3_000)]).toEqual([3, 3 + 20]);
     expect(notCounted(HOUR_MS)).toBe(3 + planLeftMs / 100);
   });
 
-  it("grows until it is known to be over, also when that was before it was noticed", () => {
+  it("grows until the core is known to be over, also when that was before it was noticed", () => {
     const { losses, notCounted } = lost();
     losses.over(0, 2_000);
     expect(notCounted(HOUR_MS)).toBe(3 + 10);
@@ -45,21 +45,21 @@ describe("what a lost core may have made", () => {
     expect(notCounted(HOUR_MS)).toBe(3);
   });
 
-  it("is more by what the clock of a run may be behind since it was lost (1000152)", () => {
+  it("grows by what the clock of a run may be behind since the loss (1000152)", () => {
     const { losses, notCounted } = lost();
     losses.over(0, 2_000);
     losses.behind(700);
     expect(notCounted(HOUR_MS)).toBe(3 + 17);
   });
 
-  it("is not known where the run was cut short", () => {
+  it("is unknown where the run was cut short", () => {
     const { losses, notCounted } = lost();
     losses.isCutShort = true;
     expect(notCounted(3_000)).toBeNull();
   });
 });
 
-it("a core that is lost before its first word misses no more than the one whose place it took", () => {
+it("misses no more for a core lost before its first report than for the one it replaced", () => {
   const { list, lose, losses, shop } = lost();
   losses.joined(2, 0, "w2");
   lose(2, 0);
@@ -69,7 +69,7 @@ it("a core that is lost before its first word misses no more than the one whose 
   expect(list(HOUR_MS).map(({ missingMs }) => missingMs)).toEqual([600, 600, 600]);
 });
 
-/** A core says how far it has come. */
+/** Reports the progress of a core. */
 function tell(workflow: WorkflowAggregate, core: number, measuredMs: number): void {
   const recorder = new StatsRecorder({ errorKinds: ERROR_KINDS.length, corrected: false });
   recorder.seal(measuredMs / 100, { users: 1, target: 1, cpuMs: 1, lagMsMax: 1 });

@@ -1,4 +1,4 @@
-/** Cores that were lost in a run: what ran there, what of it is in no figure, and who made up for it. */
+/** Cores lost in a run: what ran there, which requests are not counted, and what replaced it. */
 
 import { isoText } from "../../base/civil.ts";
 import { planDurationMs } from "../plan/load.ts";
@@ -10,17 +10,17 @@ import type { WorkflowAggregate } from "./workflow-aggregate.ts";
 
 interface LostCore {
   readonly core: number;
-  /** What happened, and to whom. */
+  /** Description of the loss and the core. */
   readonly what: string;
   /** The worker that had it; null in a run of one machine. */
   readonly worker: string | null;
   readonly figures: LossFigures;
-  /** Whoever knew what it had made is gone. */
+  /** The knowledge of what it had generated is lost. */
   readonly isUnknown: boolean;
-  /** Milliseconds of the wall clock; not finite when the run does not know it. */
+  /** Wall-clock milliseconds; not finite when the run does not know it. */
   readonly wallMs: number;
   readonly atSeconds: number;
-  /** Of the run, when its loss was agreed on. */
+  /** Time of the run when its loss was agreed on. */
   readonly lostAtMs: number;
 }
 
@@ -31,13 +31,13 @@ interface Joined {
 
 export class Losses {
   readonly #lost: LostCore[] = [];
-  /** Who took the place of which lost core. */
+  /** Replacements by lost core. */
   readonly #joined = new Map<number, Joined>();
-  /** Since when a lost core can make no more load. */
+  /** Since when a lost core generates no more load. */
   readonly #over = new Map<number, number>();
-  /** By how much longer ago than their time says they may have been lost. */
+  /** How much earlier than recorded they may have been lost. */
   readonly #behind = new Map<number, number>();
-  /** The run ended before its plan: what is cut off goes on with the plan. */
+  /** The run ended before its plan: isolated cores continue with the plan. */
   isCutShort = false;
 
   has(core: number): boolean {
@@ -48,7 +48,7 @@ export class Losses {
     this.#lost.push(lost);
   }
 
-  /** Cores that came into the run after its start. */
+  /** Cores that joined the run after its start. */
   get joinedCores(): readonly number[] {
     return [...this.#joined.values()].map(({ core }) => core);
   }
@@ -57,7 +57,7 @@ export class Losses {
     this.#joined.set(instead, { core, worker });
   }
 
-  /** Null: it may go on unheard, as far as is known. */
+  /** Null: it may still run unseen, as far as is known. */
   over(core: number, atMs: number | null): void {
     if (atMs === null) this.#over.delete(core);
     else this.#over.set(core, atMs);
@@ -68,7 +68,7 @@ export class Losses {
     for (const { core } of this.#lost) this.#behind.set(core, ms);
   }
 
-  /** `named`: a workflow, or the flows of a mix. */
+  /** `named`: returns a workflow, or the flows of a mix. */
   list(named: (workflow: string) => readonly WorkflowAggregate[], nowMs: number): Loss[] {
     return this.#lost.map((lost) => {
       const { figures } = lost;
@@ -77,10 +77,10 @@ export class Losses {
     });
   }
 
-  /** What a worker that was only silent may have made since it was given up; null when nobody knows. */
-  #unheard(lost: LostCore, ran: Measured, nowMs: number): number | null {
+  /** Requests that a silent worker may have made since it was given up; null when unknown. */
+  #unseenSince(lost: LostCore, ran: Measured, nowMs: number): number | null {
     const { core, figures, lostAtMs, worker } = lost;
-    // A process of this machine that is lost has ended.
+    // A lost process of this machine has terminated.
     if (worker === null || ran.length === 0) return 0;
     const overAtMs = this.#over.get(core);
     if (overAtMs === undefined && (this.isCutShort || ran.some(isOverEarlier))) return null;
@@ -91,8 +91,8 @@ export class Losses {
   }
 
   /**
-   * How far in the plan its share had come: with it, or with the core whose place it took and never spoke in. Null:
-   * whoever knew is gone.
+   * Position of its share in the plan, from the core itself or the one it replaced without a report. Null: the
+   * knowledge is lost.
    */
   #reachedMs({ core, figures, isUnknown }: LostCore): number | null {
     if (figures.measuredMs > 0) return figures.measuredMs;
@@ -105,12 +105,12 @@ export class Losses {
     const { atSeconds, core, figures, wallMs, what, worker } = lost;
     const joined = this.#joined.get(core) ?? null;
     const held = ran.reduce((sum, one) => sum + one.requestsOf(core), 0);
-    // What another driver of the run had counted may be in no figure of this one.
+    // Requests counted by another driver of the run may be missing here.
     const unseen = figures.requestsUnseen + Math.max(0, figures.requestsCounted - held);
-    const unheard = this.#unheard(lost, ran, nowMs);
+    const unseenSince = this.#unseenSince(lost, ran, nowMs);
     const isUnbounded = ran.length > 0 && figures.isUnbounded === true;
-    const isUnknown = unheard === null || lost.isUnknown || isUnbounded;
-    const requestsNotCounted = isUnknown ? null : unseen + unheard;
+    const isUnknown = unseenSince === null || lost.isUnknown || isUnbounded;
+    const requestsNotCounted = isUnknown ? null : unseen + unseenSince;
     const resumedMs = joined === null ? null : firstOf(ran, joined.core);
     const untilMs = resumedMs ?? Math.max(0, ...ran.map(({ elapsedMs }) => elapsedMs));
     const reachedMs = ran.length === 0 ? untilMs : this.#reachedMs(lost);
@@ -136,7 +136,8 @@ function costText(
   joined: Joined | null,
   missingMs: number | null,
 ): string {
-  if (ran === undefined && isUnknown) return "whoever knew what ran on it is gone as well";
+  if (ran === undefined && isUnknown)
+    return "it is unknown what ran there: the manager that knew was lost as well";
   return joined === null || ran === undefined
     ? costOf(core, ran, isUnknown)
     : dealtText(ran, joined, missingMs);
@@ -151,7 +152,7 @@ function uncountedText(requests: number | null): string {
 
 type Measured = readonly WorkflowAggregate[];
 
-/** How long a core that had measured so much goes on with its plan; infinite when nobody knows. */
+/** How long a core continues its plan from the given measured time; infinite when unknown. */
 function planLeftMs(ran: Measured, measuredMs: number): number {
   const left = ran.map(({ hasPaused, manifest: { gracefulStopMs, load, warmupMs } }) => {
     const durationMs = hasPaused ? null : planDurationMs(load);
@@ -160,13 +161,13 @@ function planLeftMs(ran: Measured, measuredMs: number): number {
   return Math.max(0, ...left.map((one) => one ?? Number.POSITIVE_INFINITY));
 }
 
-/** What is cut off may go on with it: it has no planned end, or failed before. */
+/** True when an isolated core may continue: the workflow has no planned end, or failed before. */
 function isOverEarlier({ manifest, status }: WorkflowAggregate): boolean {
   if (status === "running") return false;
   return status !== "completed" || planDurationMs(manifest.load) === null;
 }
 
-/** What the loss of a core costs, were it lost now; `ran`: what measures there. */
+/** Cost of losing a core now; `ran`: what measures there. */
 export function lossFigures(ran: Measured, core: number, nowMs: number): LossFigures {
   const shares = ran.map((workflow) => workflow.shareOf(core, nowMs));
   const [first] = ran;
@@ -184,14 +185,14 @@ export function lossFigures(ran: Measured, core: number, nowMs: number): LossFig
   };
 }
 
-/** When a core was last heard, which is when its loss began: it is noticed later. */
+/** When a core last reported, which is when its loss began: it is noticed later. */
 export function lossBeganMs(ran: Measured, { measuredMs }: LossFigures, nowMs: number): number {
   const [first] = ran;
   if (first === undefined || measuredMs === 0) return nowMs;
   return Math.min(nowMs, first.momentOf(measuredMs));
 }
 
-/** The measured time at which a core began; null before its first word. */
+/** The measured time at which a core began; null before its first report. */
 function firstOf(ran: Measured, core: number): number | null {
   const begun = ran.flatMap((one) => one.loadOf(core)?.firstMs ?? []);
   return begun.length === 0 ? null : Math.min(...begun);

@@ -1,4 +1,4 @@
-/** What a run reports when cores were lost: load that nobody made, when the loss began, and whether to trust it. */
+/** Reports of runs with lost cores: missing load, when the loss began, and whether to trust it. */
 
 import { describe, expect, it } from "vitest";
 import { manifest } from "../job/testing/manifest.ts";
@@ -15,7 +15,10 @@ const RATE: LoadPlan = {
 const ITERATIONS: LoadPlan = { kind: "shared", vus: 2, iterations: 1_000 } as LoadPlan;
 const USERS: LoadPlan = { kind: "vus", stages: [{ durationMs: 10 * SECOND, from: 20, to: 20 }] };
 
-/** Two cores, each with half of the load; core 1 speaks for the last time after `lastMs`, and is noticed 3 s later. */
+/**
+ * Two cores, each with half of the load; core 1 reports for the last time after `lastMs`, and its loss is noticed 3 s
+ * later.
+ */
 function runOf(load: LoadPlan, lastMs: number | null): RunSummary {
   const isOpen = load.kind === "rate";
   const aggregate = new RunAggregate({
@@ -71,7 +74,7 @@ describe("a run that lost a core", () => {
     expect([whole.verdict, runOf(RATE, 9_900).verdict]).toEqual(["passed", "passed"]);
   });
 
-  it("counts the iterations of its plan that nobody made", () => {
+  it("counts the iterations of its plan that were not made", () => {
     const fewer = { ...ITERATIONS, iterations: 120 } as LoadPlan;
     expect(runOf(fewer, 2 * SECOND).verdict).toBe("passed");
     const run = runOf({ ...ITERATIONS, iterations: 200 } as LoadPlan, 2 * SECOND);
@@ -91,13 +94,13 @@ describe("a run that lost a core", () => {
     }
   });
 
-  it("dates the loss when the core was last heard, not when it was noticed", () => {
+  it("dates the loss when the core last reported, not when it was noticed", () => {
     expect(lost.lost.map(({ atSeconds }) => atSeconds)).toEqual([2]);
     const events = lost.events?.filter(({ kind }) => kind === "core lost") ?? [];
     expect(events.map(({ atSeconds }) => atSeconds)).toEqual([2]);
   });
 
-  it("is not to be trusted, and does not count as passed where trust is required", () => {
+  it("is untrusted, and does not count as passed where trust is required", () => {
     const run = runOf(USERS, 2 * SECOND);
     expect(run.verdict).toBe("passed");
     expect(run.trust).toEqual({

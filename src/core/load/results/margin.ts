@@ -1,11 +1,11 @@
-/** How far from its limit a threshold came out. */
+/** Margin of a threshold: distance of the value from its limit. */
 
 import { formatCompactNumber, formatCompactPercent } from "./format.ts";
 import type { ThresholdOutcome } from "./model.ts";
 
 const UNIT_SCALE: Readonly<Record<string, number>> = { k: 1e3, M: 1e6 };
 
-/** Shares from here on are said as a factor; only what is above its limit gets there. */
+/** From this share on the margin is shown as a factor; only values above their limit get there. */
 const TIMES_FROM = 2;
 
 /** The distance as a share of the limit; null when the two cannot be compared. */
@@ -20,10 +20,10 @@ export function marginShare({ actual, expression }: ThresholdOutcome): number | 
 /** "24 % inside the limit", "56 % beyond the limit". Empty when not comparable. */
 export function marginText(outcome: ThresholdOutcome): string {
   const { actual, actualText, expression, passed } = outcome;
-  // What is no number may be told in words instead: "as planned (2 times)".
+  // A value that is not a number may be shown as text instead: "as planned (2 times)".
   if (actual === null)
     return !passed && /^no(thing)?\b/.test(actualText) ? "nothing was measured" : "";
-  // All of them is as far as a share can go.
+  // A share cannot exceed all of them.
   if (passed && />=\s*100%$/.test(expression)) return "";
   const share = marginShare(outcome);
   if (share === null) return "";

@@ -7,7 +7,7 @@ const shown = (kind: MetricSummary["kind"], values: MetricSummary["values"]): st
     .map(({ label, text }) => `${label} ${text}`)
     .join(", ");
 
-it("names and units are those of the rest of the results", () => {
+it("uses the names and units of the rest of the results", () => {
   expect(shown("counter", { count: 1234, ratePerSecond: 61.728 })).toBe("count 1,234, rate 61.7/s");
   expect(shown("rate", { hits: 1, total: 4, rate: 0.25 })).toBe("hits 1, total 4, rate 25 %");
   expect(shown("trend", { count: 3, p99: 2.5, p99_9: 2.5 })).toBe("count 3, p99 2.50, p99.9 2.50");

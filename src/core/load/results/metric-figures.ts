@@ -8,7 +8,7 @@ interface MetricFigure {
   readonly text: string;
 }
 
-/** In the order of the summary; its names of percentiles are written with a point. */
+/** In the order of the summary; percentiles are named with a point there. */
 export function metricFigures({ kind, values }: MetricSummary): MetricFigure[] {
   return Object.entries(values).map(([name, value]) => {
     if (name === "ratePerSecond") return { label: "rate", text: formatRate(value) };

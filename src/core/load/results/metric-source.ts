@@ -1,4 +1,4 @@
-/** The totals of a run as thresholds ask for them: by workflow, metric and tags. */
+/** Totals of a run as thresholds query them: by workflow, metric and tags. */
 
 import { WHOLE_ITERATION } from "../stats/group-stats.ts";
 import { Histogram } from "../stats/histogram.ts";
@@ -28,7 +28,7 @@ export function metricSource(
     ended: (workflow) => named(workflow).every(({ ended }) => ended),
     stretch(query, stretch) {
       const [only, ...others] = named(query.workflow);
-      // Several workflows have measured times of their own: no window belongs to all of them.
+      // Workflows have measured times of their own: no window belongs to several of them.
       if (only === undefined || others.length > 0 || query.custom) return undefined;
       return readStretch(only, query, stretch, errorKinds);
     },
@@ -171,7 +171,9 @@ function distribution(parts: readonly Histogram[]): Reading {
   return { kind: "distribution", histogram };
 }
 
-/** Of whole iterations, or of the group that the tag names; those never begun are in the former. */
+/**
+ * Durations of whole iterations, or of the group named by the tag; arrivals that never began are part of the former.
+ */
 function readGroups(
   workflows: readonly WorkflowData[],
   metric: "duration" | "active",
@@ -190,7 +192,7 @@ function readGroups(
   return withWaiting(parts, waited);
 }
 
-/** Who arrived and was never served is part of what the workflow's users saw, and of no count. */
+/** Arrivals that were never served count in the latency seen by users, and in no request count. */
 function withWaiting(latencies: readonly Histogram[], waited: readonly Histogram[]): Reading {
   const uncounted = sumOf(waited, ({ count }) => count);
   const reading = distribution(uncounted === 0 ? latencies : [...latencies, ...waited]);
@@ -206,7 +208,7 @@ function single(value: number): Reading {
   return { kind: "value", last: value, min: value, max: value };
 }
 
-/** The time in which at least one of them was measured: they may overlap, or follow one another. */
+/** Time in which at least one of them was measured: they may overlap, or follow one another. */
 function measuredSeconds(workflows: readonly WorkflowData[]): number {
   const begun = workflows
     .filter(({ elapsedSeconds }) => elapsedSeconds > 0)

@@ -13,58 +13,58 @@ export type Verdict = "passed" | "failed" | "interrupted";
 
 export interface RunSummary {
   readonly schema: typeof SUMMARY_SCHEMA;
-  /** Tells this run from all others; results of earlier versions have none, as with all that may be absent. */
+  /** Unique id of the run; results of earlier versions have none, as with all optional fields. */
   readonly runId?: string | undefined;
   /** File or URL that was run. */
   readonly name: string;
-  /** What its author calls this run. */
+  /** Title given by the author. */
   readonly title?: string | undefined;
   readonly tags?: Readonly<Record<string, string>> | undefined;
   readonly verdict: Verdict;
-  /** The answer of a run that asks a question: "breakpoint: 800/s held, 850/s broke (…)". Absent otherwise. */
+  /** Answer of a run that asks a question: "breakpoint: 800/s held, 850/s broke (…)". Absent otherwise. */
   readonly headline?: string | undefined;
   /** Why, in sentences: failed thresholds, failed workflows, interruption. Empty when passed without remark. */
   readonly reasons: readonly string[];
-  /** When the first workflow began, which all seconds are counted from: ISO 8601, clock of the coordinator. */
+  /** When the first workflow began, the origin of all seconds: ISO 8601, clock of the coordinator. */
   readonly startedAt: string;
   readonly durationSeconds: number;
   readonly thresholds: readonly ThresholdOutcome[];
   readonly generator: GeneratorHealth;
-  /** What died during the run and what of the load or the results went with it. */
+  /** Processes lost during the run, and the load or results lost with them. */
   readonly lost: readonly Loss[];
-  /** Whether the figures are worth a verdict; results of earlier versions do not say. */
+  /** Whether the metrics can be trusted; absent in results of earlier versions. */
   readonly trust?: Trust | undefined;
   /** Remarks that a reader of the numbers must know, for example that a closed model does not correct. */
   readonly notes: readonly string[];
   readonly workflows: readonly WorkflowSummary[];
   /** All steps of all workflows, over the time in which any of them was measured. */
   readonly totals?: Totals | undefined;
-  /** What happened to the run, in the order of time. */
+  /** Events of the run, in order of time. */
   readonly events?: readonly TimelineEvent[] | undefined;
-  /** What became of the results at the reporters that were asked for. (REP-5) */
+  /** Outcome of the requested reporters. (REP-5) */
   readonly reports?: readonly ReportOutcome[] | undefined;
   readonly environment: RunEnvironment;
-  /** Only of a job that gates have led. */
+  /** Present for a job led by gates. */
   readonly cluster?: ClusterSummary | undefined;
 }
 
-/** Where a job ran, and what each datacenter did of it. */
+/** Where a job ran, and the part of each datacenter. */
 export interface ClusterSummary {
   readonly jobId: string;
   /** The gate that led it in the end; results of earlier versions have none. */
   readonly leader?: string | null | undefined;
-  /** Which part of the plan each had: together 1, or 1 for each that had the whole of it. */
+  /** Part of the plan of each datacenter: together 1, or 1 for each that had the whole of it. */
   readonly split: readonly { readonly datacenter: string; readonly share: number }[];
   readonly datacenters: readonly DatacenterSummary[];
   /** Between the first and the last datacenter to begin, by wall clocks; results of earlier versions have none. */
   readonly startSkewMs?: number | undefined;
-  /** What became of the job on its way, in the order of time. */
+  /** Changes of the job, in order of time. */
   readonly changes?: readonly ClusterChange[] | undefined;
 }
 
-/** Something that happened to a job beside its load. */
+/** An event of a job beside its load. */
 export interface ClusterChange {
-  /** ISO 8601, of the gate that led it. */
+  /** ISO 8601, clock of the leading gate. */
   readonly at: string;
   /** The gate. */
   readonly by: string;
@@ -116,19 +116,19 @@ export interface TimelineEvent {
   readonly text: string;
 }
 
-/** A reporter never changes the verdict: what it could not send is said here. */
+/** A reporter never changes the verdict: points it could not send are reported here. */
 export interface ReportOutcome {
   /** Such as "influxdb". */
   readonly reporter: string;
-  /** Where to, without credentials. */
+  /** Destination without credentials. */
   readonly target: string;
-  /** Points that were taken; those of an unconfirmed one were sent, and may be lost. */
+  /** Accepted points; unconfirmed ones were sent, and may be lost. */
   readonly sent: number;
   /** Sent over UDP, which acknowledges nothing; absent where points are acknowledged. */
   readonly unconfirmed?: true | undefined;
-  /** Points that were not: refused, or too late. */
+  /** Points that were not accepted: rejected, or too late. */
   readonly dropped: number;
-  /** The last thing that went wrong. */
+  /** The last problem. */
   readonly problem: string | null;
 }
 
@@ -154,7 +154,7 @@ export interface ThresholdOutcome {
   readonly actualText: string;
   /** Workflow the threshold was declared in; null for one of the whole run. */
   readonly workflow: string | null;
-  /** A gate that holds without having been declared, such as "every check passes". */
+  /** A gate that applies without having been declared, such as "every check passes". */
   readonly implicit: boolean;
   /** This threshold ended the run early. */
   readonly aborted: boolean;
@@ -167,7 +167,7 @@ export const TRUST_CODES = [
   /** The load generator was the limit, not the target. */
   "generator-limited",
   "generator-noisy",
-  /** Executor cores were lost: load was not made, or is in no figure. */
+  /** Executor cores were lost: load was not generated, or is not counted. */
   "lost",
 ] as const;
 
@@ -189,7 +189,7 @@ export interface GeneratorHealth {
   readonly lagMsP99: number;
   /** The generator, not the target, was the limit. */
   readonly limited: boolean;
-  /** Why it cannot be believed: see `generator-health.ts`. Other programs that disturbed it are no limit of it. */
+  /** Why it cannot be trusted: see `generator-health.ts`. Other programs that disturbed it are not its limit. */
   readonly cause?: "saturated" | "data" | "noisy" | null | undefined;
   readonly reason: string | null;
   readonly cores: readonly CoreHealth[];
@@ -223,26 +223,26 @@ interface CoreSeries {
 export interface Loss {
   readonly core: number;
   readonly atSeconds: number;
-  /** What happened: "executor core 1 ended with SIGKILL". */
+  /** Description: "executor core 1 ended with SIGKILL". */
   readonly what: string;
-  /** What it cost: virtual users gone, share of the rate gone, results of the last fraction of a second gone. */
+  /** Cost: virtual users lost, share of the rate lost, results of the last fraction of a second lost. */
   readonly cost: string;
   /** ISO 8601, wall clock of the coordinator. */
   readonly at?: string | undefined;
   /** The worker that had the core; null in a run of one machine. */
   readonly worker?: string | null | undefined;
-  /** Users that were at work there, as was told last; null when nobody knows, as of a datacenter that told nothing. */
+  /** Users active there, as last reported; null when unknown, as of a datacenter that reported nothing. */
   readonly users?: number | null | undefined;
-  /** Requests that were made there and are in no figure; null when nobody knows how many. */
+  /** Requests made there that are not counted; null when their number is unknown. */
   readonly requestsNotCounted?: number | null | undefined;
-  /** False where that is only known to be the most that there can be. */
+  /** False where that is only an upper bound. */
   readonly exact?: boolean | undefined;
   /**
-   * Of the plan, in which nobody did the share of the core. Of a datacenter: from the last figures that it told to the
-   * end of the load, though it may have gone on unheard; null when nobody knows them.
+   * Time of the plan in which no core had the share. Of a datacenter: from its last reported metrics to the end of the
+   * load, though it may have continued unseen; null when unknown.
    */
   readonly missingMs?: number | null | undefined;
-  /** Who does its share since; null when nobody does. */
+  /** Worker that continues its share; null for none. */
   readonly dealtAgainTo?: string | null | undefined;
 }
 
@@ -279,55 +279,55 @@ export interface WorkflowSummary {
   readonly loadSeries?: LoadSeries | undefined;
   /** Groups of flows; results of earlier versions have none. */
   readonly groups?: readonly GroupSummary[] | undefined;
-  /** Calls of setup, userSetup and teardown (tag `phase`): in no figure of the workflow. */
+  /** Calls of setup, userSetup and teardown (tag `phase`): excluded from all metrics of the workflow. */
   readonly aside?: readonly StepSummary[] | undefined;
 }
 
 export interface GroupSummary {
   /** "checkout/pay". */
   readonly name: string;
-  /** Its body returned, and no call in it failed. */
+  /** The body returned, and no call in it failed. */
   readonly ok: number;
   readonly failed: number;
-  /** From the moment each was due. */
+  /** From the time each was due. */
   readonly durationMs: Distribution;
-  /** The same without the pauses that its author wrote. */
+  /** Excludes pauses written by the author. */
   readonly activeMs: Distribution;
 }
 
 /** Each iteration has exactly one outcome. */
 export interface IterationCounts {
   readonly completed: number;
-  /** A failed call or the body's own wish ended them; only flows. */
+  /** Ended by a failed call or by the body itself; only flows. */
   readonly ended?: number | undefined;
   /** The body threw; only flows. */
   readonly failed?: number | undefined;
   /** Cut off at the end of the graceful stop. */
   readonly interrupted: number;
-  /** Of those: older than typical ones, and waiting for no call. */
+  /** Interrupted iterations that were older than typical ones and waited for no call. */
   readonly unresolved?: number | undefined;
-  /** Of all but interrupted ones, from the moment each was due; results of earlier versions have none. */
+  /** Durations of all but interrupted ones, from the time each was due; absent in results of earlier versions. */
   readonly durationMs?: Distribution | undefined;
-  /** Of completed ones. */
+  /** Durations of completed ones. */
   readonly okDurationMs?: Distribution | undefined;
-  /** The same without the pauses that the workflow makes. */
+  /** Excludes pauses made by the workflow. */
   readonly activeMs?: Distribution | undefined;
 }
 
 export interface ArrivalSummary {
-  /** Mean over the measured time of what was asked for. */
+  /** Mean required rate over the measured time. */
   readonly targetPerSecond: number;
   readonly achievedPerSecond: number;
   readonly started: number;
-  /** Were due and never started: every virtual user was busy until the end, or the core that had them was lost. */
+  /** Due and never started: every virtual user was busy until the end, or the core that had them was lost. */
   readonly missed: number;
-  /** Of those: of lost cores, that nobody made or nobody has counted. Left out where no core was lost. */
+  /** Missed arrivals of lost cores, not made or not counted. Absent where no core was lost. */
   readonly missedByLosses?: number | undefined;
-  /** Start after the intended moment. */
+  /** Start after the intended time. */
   readonly sendLagMs: Distribution;
 }
 
-/** The highest load that the thresholds bore: between `held` and `broke`. */
+/** The highest load at which the thresholds held: between `held` and `broke`. */
 export interface BreakpointSummary {
   readonly of: "rate" | "vus";
   /** Per second, or virtual users; null when even the first load broke. */
@@ -354,7 +354,7 @@ export interface CheckSummary {
   readonly name: string;
   readonly passed: number;
   readonly failed: number;
-  /** How often it ran in the warm-up, which is in neither; left out where it did not. */
+  /** Runs during the warm-up, which are in neither; absent without any. */
   readonly warmup?: number | undefined;
 }
 
@@ -383,7 +383,7 @@ export interface StepSummary {
   readonly ratePerSecond: number;
   readonly bytesIn: number;
   readonly bytesOut: number;
-  /** Of calls that reached the wire: not of refused, unresolved or unencrypted ones, nor of exceptions. */
+  /** Latencies of calls that reached the wire: excludes refused, unresolved and unencrypted ones, and exceptions. */
   readonly latencyMs: Distribution;
   /** `latencyMs` of successes only; results of earlier versions have none. */
   readonly okLatencyMs?: Distribution | undefined;
@@ -392,30 +392,30 @@ export interface StepSummary {
   /** Only of requests that opened a connection. */
   readonly connectMs: Distribution;
   readonly tlsMs: Distribution;
-  /** Of latencyMs, two significant digits, for charts and comparison. */
+  /** Histogram of latencyMs, two significant digits, for charts and comparison. */
   readonly histogram: HistogramSummary;
   readonly series: Series;
-  /** Requests on the wire, hops of redirects, requests sent again and those of the warm-up included. */
+  /** Requests on the wire, including redirects, retries and those of the warm-up. */
   readonly sent?: number | undefined;
   /** Latencies of each second or of longer windows: any stretch of time has its true percentiles. */
   readonly windows?: LatencyWindows | undefined;
-  /** What some failures looked like. */
+  /** Samples of failures. */
   readonly samples?: readonly ErrorSample[] | undefined;
 }
 
-/** Parallel arrays, one entry per window that holds anything. */
+/** Parallel arrays, one entry per non-empty window. */
 export interface LatencyWindows {
   readonly windowMs: number;
   readonly atSeconds: readonly number[];
   /** Three significant digits. */
   readonly histograms: readonly HistogramSummary[];
-  /** Of failures among them, if there are any. */
+  /** Histograms of failures among them, if there are any. */
   readonly failures?: readonly HistogramSummary[] | undefined;
   /** Results of earlier versions have none. */
   readonly phases?: PhaseMeans | undefined;
 }
 
-/** Where the time of a call of which an answer began went, as means; together its service time. */
+/** Mean duration of each phase of answered calls; together the service time. */
 export interface PhaseMeans {
   /** 0 where no connection was opened; null where no answer began. */
   readonly connectMs: readonly (number | null)[];
@@ -434,7 +434,7 @@ export interface ErrorSample {
   readonly status: number;
   /** Method and URL, such as "GET https://shop.test/cart"; empty where the protocol has none. */
   readonly call: string;
-  /** What went wrong, and the first 512 bytes of the answer: without control characters, secrets masked. */
+  /** Problem and the first 512 bytes of the answer: without control characters, secrets masked. */
   readonly text: string;
 }
 
@@ -444,7 +444,7 @@ export interface LoadSeries {
   readonly atSeconds: readonly number[];
   /** Virtual users at work, as a mean over the window. */
   readonly users: readonly number[];
-  /** What the plan asks for: users, or arrivals per second in open models. */
+  /** Required load: users, or arrivals per second in open models. */
   readonly target: readonly number[];
   /** Arrivals that began in the window; 0 in closed models. */
   readonly arrivals: readonly number[];
@@ -488,8 +488,8 @@ export interface Series {
   readonly p50: readonly (number | null)[];
   readonly p95: readonly (number | null)[];
   readonly p99: readonly (number | null)[];
-  /** p95 and p99 of enough values each, for the charts of a run under way: files hold `windows` instead. */
+  /** p95 and p99 of enough values each, for live charts: files contain `windows` instead. */
   readonly steady?: SteadyPercentiles | undefined;
-  /** Failures by kind, those of the graceful stop included; kinds that never happened are left out. */
+  /** Failures by kind, including those of the graceful stop; kinds that never happened are left out. */
   readonly errors?: Readonly<Record<string, readonly number[]>> | undefined;
 }

@@ -7,7 +7,7 @@ import { latencyWindows } from "./over-time.ts";
 const secondsAt = (ms: number): number => ms / 1_000;
 
 /** Each call: error kind, latency, service, first byte, connect, TLS in microseconds. */
-function told(...seconds: readonly (readonly number[])[][]) {
+function windowsOf(...seconds: readonly (readonly number[])[][]) {
   const store = new WindowStore(STEP_RULES);
   const recorder = new StepRecorder(1, true);
   const totals = new StepTotals(1, true);
@@ -28,13 +28,13 @@ function told(...seconds: readonly (readonly number[])[][]) {
 }
 
 describe("windows of latencies", () => {
-  it("say where the time of answered calls went, in parts that add up to the service time", () => {
-    const { phases } = told(
+  it("show the phases of answered calls, which add up to the service time", () => {
+    const { phases } = windowsOf(
       [
         [-1, 60_000, 50_000, 40_000, 10_000, 20_000],
         [-1, 30_000, 30_000, 20_000],
       ],
-      // Never answered: in no part.
+      // Never answered: in no phase.
       [[0, 900_000, 900_000]],
     );
     expect(phases).toEqual({
@@ -45,8 +45,8 @@ describe("windows of latencies", () => {
     });
   });
 
-  it("tell failures apart", () => {
-    const { atSeconds, failures, histograms } = told(
+  it("count failures separately", () => {
+    const { atSeconds, failures, histograms } = windowsOf(
       [
         [-1, 1_000],
         [0, 2_000],

@@ -1,4 +1,4 @@
-/** What happened when, for the results: windows of latencies, the load, cores, stalls. */
+/** Results over time: windows of latencies, the load, cores, stalls. */
 
 import { cellHigh, type Histogram } from "../stats/histogram.ts";
 import type { SparseCells } from "../stats/sparse-cells.ts";
@@ -13,18 +13,18 @@ import type {
   PhaseMeans,
 } from "./model.ts";
 
-/** Latencies of all steps of a run together, in cells: about 6 MB of text. With more, windows become wider. */
+/** Maximum histogram cells of all steps of a run: about 6 MB of text. With more, windows become wider. */
 export const CELLS_TOLD_MAX = 400_000;
 const WINDOW_MS_MIN = 1_000;
-/** An event loop that was this late held up whatever it should have sent. */
+/** A lag from which an event loop counts as stalled. */
 const STALL_MS_MIN = 200;
-/** Stalls of one core that are told one by one, the longest first. */
+/** Stalls of one core that are listed individually, the longest first. */
 const STALLS_MAX = 20;
 
-/** Where a moment of a workflow's measured time, in milliseconds, lies in the run, in seconds. */
+/** Maps measured time of a workflow, in milliseconds, to seconds of the run. */
 export type SecondsAt = (ms: number) => number;
 
-/** In windows of a second or more; `steps` share the room there is. */
+/** Latencies in windows of a second or more; `steps` share the available cells. */
 export function latencyWindows(
   store: WindowStore<StepWindow>,
   secondsAt: SecondsAt,
@@ -37,19 +37,19 @@ export function latencyWindows(
     widthMs *= 2;
     windows = widened(windows, widthMs);
   }
-  const told = windows.filter(({ content }) => content.latency.size > 0);
+  const filled = windows.filter(({ content }) => content.latency.size > 0);
   return {
     windowMs: widthMs,
-    atSeconds: told.map(({ startMs }) => secondsAt(startMs)),
-    histograms: told.map(({ content }) => cellsSummary(content.latency)),
-    ...(told.some(({ content }) => content.failedLatency.size > 0)
-      ? { failures: told.map(({ content }) => cellsSummary(content.failedLatency)) }
+    atSeconds: filled.map(({ startMs }) => secondsAt(startMs)),
+    histograms: filled.map(({ content }) => cellsSummary(content.latency)),
+    ...(filled.some(({ content }) => content.failedLatency.size > 0)
+      ? { failures: filled.map(({ content }) => cellsSummary(content.failedLatency)) }
       : {}),
-    phases: phaseMeans(told.map(({ content }) => content)),
+    phases: phaseMeans(filled.map(({ content }) => content)),
   };
 }
 
-/** All of a step's latencies so far as one window, with the very cells that its windows add up to. */
+/** All of a step's latencies so far as one window, with exactly the cells that its windows add up to. */
 export function wholeLatencies(
   latency: Histogram,
   secondsAt: SecondsAt,
@@ -71,7 +71,7 @@ export function wholeLatencies(
 function phaseMeans(windows: readonly StepWindow[]): PhaseMeans {
   const mean = (us: (window: StepWindow) => number): (number | null)[] =>
     windows.map((one) =>
-      // Connections of calls that were never answered may be more than the answered ones waited.
+      // Connection times include calls that were never answered, and may exceed the time of answered ones.
       one.answers === 0 ? null : rounded(Math.max(0, us(one)) / one.answers / 1_000),
     );
   return {
@@ -130,7 +130,7 @@ export function loadSeries(
   };
 }
 
-/** One core's way through the workflows it ran, each with the time it ran in. */
+/** Series of one core over the workflows it ran, each at the time it ran in. */
 export function coreSeries(
   ran: readonly { readonly store: WindowStore<LoadWindow>; readonly secondsAt: SecondsAt }[],
 ): CoreHealth["series"] {
@@ -148,7 +148,7 @@ export function coreSeries(
   };
 }
 
-/** When the event loop of a core stood still, and for how long. */
+/** When the event loop of a core stalled, and for how long. */
 export function stallsOf(
   core: number,
   store: WindowStore<LoadWindow>,
@@ -165,7 +165,7 @@ export function stallsOf(
     }));
 }
 
-/** Three digits behind the point: more only bloat the file. */
+/** Three decimals: more only bloat the file. */
 function rounded(value: number): number {
   return Math.round(value * 1_000) / 1_000;
 }

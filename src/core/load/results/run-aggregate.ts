@@ -1,6 +1,6 @@
 /**
- * Everything a run knows about itself: frames come in, the live view and the summary go out. One
- * model for all that is shown (`src/core/load/results/model.ts`).
+ * Aggregate of a run: frames come in, the live view and the summary go out. One model for all that is shown
+ * (`src/core/load/results/model.ts`).
  */
 
 import { assert } from "../../base/assert.ts";
@@ -48,7 +48,7 @@ import { type Detail, seconds, secondsOf, workflowSummary } from "./workflow-sum
 interface RunAggregateOptions extends JudgedRun {
   readonly runId: string;
   readonly name: string;
-  /** What its author calls it. */
+  /** Title given by the author. */
   readonly title?: string | undefined;
   readonly tags: Readonly<Record<string, string>>;
   readonly environment: RunSummary["environment"];
@@ -58,15 +58,15 @@ interface RunAggregateOptions extends JudgedRun {
   readonly startedAt: string;
 }
 
-/** Live figures are worked out so often: who can read faster? Working them out costs more than drawing. */
+/** Refresh interval of live metrics: faster is not readable, and computing them costs more than drawing. */
 const FIGURES_MS = 500;
-/** Figures that were asked for so lately are going to be asked for again. */
+/** Metrics requested this recently are going to be requested again. */
 const WATCHED_MS = 2 * FIGURES_MS;
 const JUDGE_MS_MAX = 500;
-/** A search is looked at with every frame: its probes begin and end on time. */
+/** A search is checked with every frame: its probes begin and end on time. */
 const SEARCH_MS = 100;
 
-/** What the judges want to be done now. */
+/** Actions requested by the judges. */
 interface Decision {
   /** Thresholds that ask for the end of the run. */
   readonly abortedBy: readonly string[];
@@ -79,7 +79,7 @@ interface SummaryRequest {
   readonly detail: Detail;
 }
 
-/** What was said of a run beside its figures. */
+/** Remarks of a run beside its metrics. */
 export interface RunRemarks {
   readonly notes: readonly string[];
   readonly counted: readonly CountedNote[];
@@ -87,10 +87,10 @@ export interface RunRemarks {
   readonly faults: readonly { readonly workflow: string | null; readonly fault: Fault }[];
 }
 
-/** What a picture shows besides what moves smoothly. */
+/** Live data that is not updated with every frame of the picture. */
 interface LiveFigures {
   readonly atMs: number;
-  /** Taken in by then. */
+  /** Frames received by then. */
   readonly frames: number;
   readonly summary: RunSummary;
   readonly steps: ReadonlyMap<WorkflowAggregate, readonly LiveStep[]>;
@@ -103,17 +103,17 @@ export class RunAggregate {
   readonly losses = new Losses();
   readonly #notes = new Set<string>();
   readonly #counted = new CountedNotes();
-  /** Of the run (null) and of mixes, whose flows have their own. */
+  /** Faults of the run (null) and of mixes; flows have their own. */
   readonly #faults = new Map<string | null, FaultCounts>();
   readonly #events = new TimelineEvents();
   #now = 0;
   #firstStartMs: number | undefined;
   #endedMs: number | undefined;
-  /** By hand; null when nobody changed the load. */
+  /** Set by hand; null when unchanged. */
   #scale: number | null = null;
   readonly #searches: Searches;
   #frames = 0;
-  /** Those shown last. */
+  /** Metrics shown last. */
   #figures: LiveFigures | null = null;
 
   constructor(options: RunAggregateOptions) {
@@ -128,12 +128,12 @@ export class RunAggregate {
     this.#searches = new Searches(options.manifests);
   }
 
-  /** Milliseconds since the run began; said before anything else is, when it has changed. */
+  /** Milliseconds since the run began; called first whenever it has changed. */
   setTime(now: number): void {
     this.#now = now;
   }
 
-  /** What is measured apart. */
+  /** Workflows that are measured separately. */
   get measured(): readonly WorkflowAggregate[] {
     return [...this.#workflows.values()];
   }
@@ -196,7 +196,7 @@ export class RunAggregate {
     this.#endedMs = this.#now;
   }
 
-  /** The run ends without waiting for its cores: what they had not reported is in no figure. */
+  /** The run ends without waiting for its cores: unreported results are not counted. */
   givenUp(): void {
     const running = this.measured.filter(({ status }) => status === "running");
     for (const workflow of running) workflow.status = "interrupted";
@@ -219,7 +219,7 @@ export class RunAggregate {
     this.workflowFinished(name, "not run", why);
   }
 
-  /** What its loss costs, were it lost now. */
+  /** Cost of losing the core now. */
   lossOf(core: number): LossFigures {
     return lossFigures(this.#runningOn(core), core, this.#now);
   }
@@ -230,7 +230,7 @@ export class RunAggregate {
     );
   }
 
-  /** `figures`: as they were when its loss was noticed. */
+  /** `figures`: metrics when the loss was noticed. */
   coreLost(core: number, what: string, { figures: known, worker = null }: LossDetails = {}): void {
     const figures = known ?? this.lossOf(core);
     const wallMs = Date.parse(this.#options.startedAt) + this.#now;
@@ -243,7 +243,7 @@ export class RunAggregate {
     this.losses.add({ ...at, core, what, worker, figures, isUnknown: known === null });
   }
 
-  /** Another core has taken the place of a lost one. */
+  /** Another core has replaced a lost one. */
   coreJoined(core: number, instead: number, worker: string | null): void {
     this.losses.joined(core, instead, worker);
   }
@@ -273,7 +273,7 @@ export class RunAggregate {
     this.#event("resume", "the run went on");
   }
 
-  /** The load was changed by hand, to so many times the plan. */
+  /** The load was changed by hand to `factor` times the plan. */
   scaled(factor: number): void {
     const changed = this.measured.filter(scalable);
     if (changed.length > 0) this.#scale = factor;
@@ -281,7 +281,7 @@ export class RunAggregate {
     for (const one of changed) if (one.status === "running") one.loadChanged(factor, this.#now);
   }
 
-  /** Judges what can be judged while running; without `floors` nothing that asks for more calls. */
+  /** Judges what can be judged while running; without `floors` excludes thresholds that require more calls. */
   decide(floors = true): Decision {
     if (this.#judges.length + this.#searches.all.length === 0)
       return { abortedBy: [], searches: [] };
@@ -302,7 +302,7 @@ export class RunAggregate {
     this.#events.add({ atSeconds: seconds(this.#sinceStart()), kind, workflow, text });
   }
 
-  /** Event loops that stood still are known from the windows of their cores. */
+  /** Stalled event loops are derived from the windows of their cores. */
   #stalls(): TimelineEvent[] {
     return [...this.#workflows.values()].flatMap((workflow) => {
       const secondsAt = secondsOf(workflow, this.#firstStartMs ?? 0);
@@ -317,12 +317,12 @@ export class RunAggregate {
     });
   }
 
-  /** Takes a probe that was judged, here or by a previous leader; see `Searches`. */
+  /** Records a probe judged here or by a previous leader; see `Searches`. */
   searched(searched: Searched): string | null {
     return this.#searches.searched(this.#workflows.get(searched.workflow), searched, this.#now);
   }
 
-  /** How often `decide` wants to be asked. */
+  /** Interval at which `decide` should be called. */
   get judgeEveryMs(): number {
     const searching = this.#searches.all.length > 0 ? SEARCH_MS : JUDGE_MS_MAX;
     return Math.min(searching, ...this.#judges.map(({ observeEveryMs }) => observeEveryMs));
@@ -351,14 +351,14 @@ export class RunAggregate {
     };
   }
 
-  /** For reporters on this machine, who are told rarely: what is known now. */
+  /** Progress for reporters on this machine, which are called rarely: current values. */
   progress(): RunProgress {
     const summary = this.#progressSummary();
     const workflows = this.measured.map((one) => liveWorkflow(one, [], this.#now, this.#searches));
     return { summary, workflows, latencies: latenciesOf(summary, this.#data()) };
   }
 
-  /** Where somebody looks at figures, too, those of this moment serve both. */
+  /** Where a view requests metrics, too, one summary serves both. */
   #progressSummary(): RunSummary {
     const figures = this.#figures;
     if (figures === null || this.#now - figures.atMs > WATCHED_MS)
@@ -368,7 +368,7 @@ export class RunAggregate {
     return this.#figures.summary;
   }
 
-  /** Reporters elsewhere, who want more, are told rarely and get what is known now. */
+  /** Remote reporters need more detail, are called rarely and get current values. */
   #liveFigures(detail: LiveDetail): LiveFigures {
     if (detail !== "figures") return this.#figuresNow(detail);
     if (this.#figures === null || this.#now - this.#figures.atMs >= FIGURES_MS)

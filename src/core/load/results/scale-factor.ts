@@ -1,6 +1,6 @@
-/** How many times its plan a load may be changed to by hand. */
+/** Maximum factor by which a load can be scaled by hand. */
 
-/** Beyond it a typing error is likelier than a wish. */
+/** Beyond it a typing error is likelier than intent. */
 export const SCALE_FACTOR_MAX = 100;
 
 export function isScaleFactor(factor: number): boolean {

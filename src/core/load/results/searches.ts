@@ -12,7 +12,7 @@ export interface WorkflowSearch {
   readonly command: SearchCommand;
 }
 
-/** A probe that was judged, and the load to make next; none when the search ended with it. */
+/** A judged probe, and the load to generate next; absent when the search ended with it. */
 export interface Searched {
   readonly workflow: string;
   readonly probe: Probe;
@@ -33,7 +33,7 @@ export class Searches {
     return [...this.#searches.values()];
   }
 
-  /** The answers, for the first line of every result; undefined where nothing was searched for. */
+  /** Answers of the searches, for the first line of every result; undefined without a search. */
   get headline(): string | undefined {
     const texts = [...this.#searches].map(([name, search]) => {
       const { text } = search.summary();
@@ -58,7 +58,7 @@ export class Searches {
     return commands.map((command) => ({ workflow: name, command }));
   }
 
-  /** Takes a probe that was judged here or by a previous leader. Returns a message where it is new. */
+  /** Records a probe judged here or by a previous leader. Returns a message where it is new. */
   searched(
     workflow: WorkflowAggregate | undefined,
     { load, probe }: Searched,

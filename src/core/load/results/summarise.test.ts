@@ -49,7 +49,7 @@ describe("a distribution", () => {
 });
 
 describe("a step", () => {
-  it("is told with errors and statuses by name, and sums that agree", () => {
+  it("is summarised with errors and statuses by name, and consistent sums", () => {
     const totals = new StepTotals(2, true);
     totals.tally.counts[0] = 7;
     totals.failed[1] = 3;
@@ -130,11 +130,11 @@ function declared(text: string, where: string | null): ThresholdJudge {
   );
 }
 
-describe("gates that nobody declared", () => {
+describe("undeclared gates", () => {
   const short = (list: readonly ThresholdOutcome[]) =>
     list.map((one) => `${one.passed} ${one.actualText}`);
 
-  it("want every check to pass and one request to succeed", () => {
+  it("require every check to pass and one request to succeed", () => {
     const bad = [{ name: "c", passed: 9_999_999, failed: 1 }];
     expect(short(implicitGates(workflow(0, 5, bad), []))).toEqual([
       "false >99.99 %, 1 failed",
@@ -149,7 +149,7 @@ describe("gates that nobody declared", () => {
     expect(implicitGates({ ...workflow(0, 0), ended: false }, [])).toEqual([]);
   });
 
-  it("want an iteration that came to its end, whatever its calls did", () => {
+  it("require a finished iteration, whatever its calls did", () => {
     const unanswered = { calls: 0, iterations: 0, iterationsOver: 4, shareMax: null };
     const cutOff = { ...workflow(187, 187), unanswered, iterations: 0, iterationsInterrupted: 4 };
     expect(short(implicitGates(cutOff, []))).toEqual([
@@ -163,7 +163,7 @@ describe("gates that nobody declared", () => {
     expect(implicitGates({ ...cutOff, ended: false }, [])).toHaveLength(1);
   });
 
-  it("give way to a threshold on the same thing, but not to that of another workflow", () => {
+  it("yield to a threshold on the same metric, but not to that of another workflow", () => {
     const checks = [{ name: "c", passed: 1, failed: 1 }];
     const gates = (...judges: ThresholdJudge[]) =>
       implicitGates(workflow(0, 5, checks), judges).length;
@@ -205,7 +205,7 @@ describe("the verdict", () => {
     expect(judge({ ...input, remarks: reasons })).toEqual({ verdict: "passed", reasons });
   });
 
-  it("names the threshold with its value, and the workflow that failed or was not run", () => {
+  it("names the threshold with its value, and the workflow that failed or was skipped", () => {
     const workflows = [ran("failed", "no token"), ran("not run", 'not run because "a" failed')];
     expect(
       judge({ thresholds: [outcome(false)], workflows, interrupted: false, remarks: [] }),

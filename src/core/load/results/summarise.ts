@@ -1,6 +1,6 @@
 /**
- * From totals to the results model: distributions in milliseconds, steps, custom metrics, the gates
- * that hold without being declared, and the verdict.
+ * From totals to the results model: distributions in milliseconds, steps, custom metrics, undeclared gates, and the
+ * verdict.
  */
 
 import { CELLS_MAX, cellHigh, Histogram } from "../stats/histogram.ts";
@@ -41,14 +41,14 @@ export function distribution(histogram: Histogram): Distribution {
   };
 }
 
-/** Whole microseconds are more than the clock is good for; more digits only bloat the file. */
+/** Whole microseconds exceed the precision of the clock; more digits only bloat the file. */
 function fromMicros(value: number): number {
   return Math.round(value) / 1_000;
 }
 
 /**
- * Buckets of two significant digits: 0.010, 0.011, … 0.099, 0.10, 0.11, … milliseconds. Empty ones
- * are left out. A cell of the fine histogram goes to the bucket its upper end lies in.
+ * Buckets of two significant digits: 0.010, 0.011, … 0.099, 0.10, 0.11, … milliseconds. Empty ones are left out. A cell
+ * of the fine histogram goes to the bucket that contains its upper end.
  */
 export function histogramSummary(histogram: Histogram): HistogramSummary {
   const { max, min } = histogram;
@@ -69,10 +69,10 @@ export function histogramSummary(histogram: Histogram): HistogramSummary {
   return { upToMs, count };
 }
 
-/** Nobody looks at it. */
+/** Placeholder where no histogram is read. */
 const NO_HISTOGRAM: HistogramSummary = { upToMs: [], count: [] };
 
-/** Bounds of the buckets by cell, each worked out when it is first asked for. */
+/** Bounds of the buckets by cell, computed on first use. */
 const BOUNDS_MS = new Float64Array(CELLS_MAX).fill(-1);
 
 function boundMs(cell: number): number {
@@ -83,22 +83,22 @@ function boundMs(cell: number): number {
   return bound;
 }
 
-/** To two significant digits, upwards. */
+/** Rounds up to two significant digits. */
 function roundUp(micros: number): number {
   if (micros <= 10) return Math.ceil(micros);
   const unit = 10 ** (Math.floor(Math.log10(micros)) - 1);
   return Math.ceil(micros / unit - 1e-9) * unit;
 }
 
-/** What happened when; `secondsAt` gives the moment of the run of a measured time in milliseconds. */
+/** Series of a step; `secondsAt` maps measured time in milliseconds to the time of the run. */
 interface StepTime {
   readonly windows: WindowStore<StepWindow>;
   readonly secondsAt: (ms: number) => number;
 }
 
 /**
- * `errorKinds` names the kinds in the order of `StepTotals.failed`; without `time` there are only figures. The
- * histogram is made of the totals when it is first read: a screen shows that of one step.
+ * `errorKinds` names the kinds in the order of `StepTotals.failed`; without `time` there are no series. The histogram
+ * is computed when it is first read: a screen shows that of one step.
  */
 export function summariseStep(
   name: string,
@@ -148,7 +148,7 @@ export function summariseStep(
   };
 }
 
-/** Several steps together. `sent` is of all calls, those beside the iterations too. */
+/** Several steps together. `sent` counts all calls, including those beside the iterations. */
 export function totalsOf(
   steps: readonly StepTotals[],
   sent: number,
@@ -207,7 +207,7 @@ function metricValues(total: MetricTotal, elapsedSeconds: number): Record<string
   }
 }
 
-/** What every threshold came to. */
+/** Outcome of a threshold. */
 export function thresholdOutcome(judge: ThresholdJudge, source: MetricSource): ThresholdOutcome {
   return {
     expression: judge.threshold.expression,
@@ -227,7 +227,7 @@ interface VerdictInput {
   }[];
   /** Ended by the user before its time. */
   readonly interrupted: boolean;
-  /** What a reader must know beside the verdict; fails nothing. */
+  /** Remarks beside the verdict; they fail nothing. */
   readonly remarks: readonly string[];
 }
 

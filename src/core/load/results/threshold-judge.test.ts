@@ -100,12 +100,12 @@ const source = metricSource(
   KINDS,
 );
 
-describe("a threshold held against totals", () => {
+describe("a threshold judged by totals", () => {
   it.each<[string, string | null, boolean, number | null, string]>([
     ["latency{step=home}.max <= 100ms", null, true, 100, "100 ms"],
     ["latency{step=login}.mean < 0.4s", null, false, 0.505, "505 ms"],
     ["latency{tier=gold}.count == 100", null, true, 100, "100"],
-    // Arrivals that never began are in the latency of their workflow, in no step's and no count.
+    // Arrivals that never began count in the latency of their workflow, in no step's and no count.
     ["browse.latency.max < 2s", null, false, 5, "5.00 s"],
     ["browse.latency.count == 200", null, true, 200, "200"],
     ["browse.latency{ok}.max < 2s", null, true, 1, "1.00 s"],
@@ -141,7 +141,7 @@ describe("a threshold held against totals", () => {
     ["hits.rate > 0.5", null, false, 0.5, "0.5"],
     ["depth.last == 7", null, true, 7, "7"],
     ["depth.min >= 0", null, false, -4, "-4"],
-    // What is not there does not pass.
+    // Missing data does not pass.
     ["latency{step=lgin}.p99 < 1s", null, false, null, "no data"],
     ["nowhere.latency.p99 < 1s", null, false, null, "no data"],
     ["connect.p99 < 1s", null, false, null, "no data"],
@@ -154,7 +154,7 @@ describe("a threshold held against totals", () => {
 });
 
 describe("a threshold over a stretch of time", () => {
-  /** One latency per 100 ms; the clock and the values are the test's. */
+  /** One latency per 100 ms; the test controls the clock and the values. */
   class Feed implements MetricSource {
     readonly histogram = new Histogram();
     count = 0;
@@ -198,14 +198,14 @@ describe("a threshold over a stretch of time", () => {
     expect(judge.judge(feed)).toMatchObject({ passed: false });
   });
 
-  it("begins with the first moment, though it is first looked at later", () => {
+  it("begins with the first instant, though it is first checked later", () => {
     const [feed, judge] = [new Feed(), judgeOf("latency.max over 1s < 50ms")];
     feed.histogram.record(300_000);
     feed.run(judge, 600, 5_000, 10);
     expect(judge.judge(feed)).toMatchObject({ passed: false, actual: 300 });
   });
 
-  it("ends with the last moment, though nobody looked since", () => {
+  it("ends with the last instant, though it was not checked since", () => {
     const [feed, judge] = [new Feed(), judgeOf("requests.rate over 1s > 5/s")];
     feed.run(judge, 100, 3_100, 1);
     feed.nowMs = 4_000;
@@ -227,7 +227,7 @@ describe("a threshold over a stretch of time", () => {
     expect(judge.judge(feed)).toMatchObject({ passed: false, actual: 60 });
   });
 
-  it("asks for the end of the run only after the given time", () => {
+  it("requests the end of the run only after the given time", () => {
     const spec = { abortOnFail: true, afterMs: 5_000 };
     const early = judgeOf("latency.p90 over 1s < 50ms", null, spec);
     expect(new Feed().run(early, 0, 4_900, 300)).toBe(false);
@@ -261,7 +261,7 @@ describe("an abort", () => {
     ["orders.count == 40", true],
     ["errors.count <= 5", true],
     ["arrivals.missed < 5", true],
-    // Others may turn, and their author asked for the end.
+    // Others may change, and their author asked for the end.
     ["requests.rate > 1000/s", true],
     ["latency.p50 > 10s", true],
   ])("because of %s: %s", (text, aborts) => {

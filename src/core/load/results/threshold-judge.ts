@@ -1,14 +1,12 @@
 /**
- * Holds a threshold against what was measured. One without `over` looks at the totals of the run.
- * One with `over` must hold in every stretch of that length, and remembers the worst. Its time is
- * the measured time of the workflow it looks at, from its first moment to its last: warm-up, other
- * workflows and the time after its end are in no stretch.
+ * Judges a threshold by the measurements. One without `over` uses the totals of the run. One with `over` must hold in
+ * every stretch of that length, and remembers the worst. Its time is the measured time of its workflow, from the first
+ * instant to the last: warm-up, other workflows and the time after its end are in no stretch.
  *
- * Stretches are made of the workflow's windows where those tell the metric, and judged when they
- * are complete. Where they do not (checks, groups, arrivals, custom metrics, several workflows at
- * once), the judge keeps about ten earlier readings of the totals and subtracts the newest that is a
- * whole stretch old: such a stretch ends at a look and is at most a fifth longer than asked for, and
- * rates are over its true length.
+ * Stretches consist of the workflow's windows where those contain the metric, and are judged when they are complete.
+ * Otherwise (checks, groups, arrivals, custom metrics, several workflows at once) the judge keeps about ten earlier
+ * readings of the totals and subtracts the newest that is a whole stretch old: such a stretch ends at a check and is at
+ * most a fifth longer than required, and rates are over its true length.
  */
 
 import type { ThresholdSpec } from "../job/manifest.ts";
@@ -24,16 +22,16 @@ export interface MetricQuery {
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** What a source knows of a metric now: totals since the measurement began. */
+/** Current value of a metric: totals since the measurement began. */
 export type Reading =
   /** Thousandths of the unit: microseconds for times. */
   | {
       readonly kind: "distribution";
       readonly histogram: Histogram;
-      /** Values in it that are no calls. */
+      /** Values in it that are not calls. */
       readonly uncounted?: number;
     }
-  /** `inside` is what of the count ended inside those seconds: calls in the graceful stop did not. */
+  /** `inside`: the part of the count that ended inside those seconds; calls in the graceful stop did not. */
   | {
       readonly kind: "count";
       readonly count: number;
@@ -48,9 +46,9 @@ export interface MetricSource {
   read(query: MetricQuery): Reading | null;
   /** How long this workflow (null: any) has been measured so far. */
   measuredMs(workflow: string | null): number;
-  /** No more will be measured of it. */
+  /** True when no more will be measured of it. */
   ended?(workflow: string | null): boolean;
-  /** What it was in a stretch of whole windows; undefined where windows do not tell it. */
+  /** Value in a stretch of whole windows; undefined where windows do not contain it. */
   stretch?(query: MetricQuery, stretch: Stretch): Reading | null | undefined;
 }
 
@@ -60,7 +58,7 @@ export interface Stretch {
   readonly toMs: number;
   /** Measured time in it: less than its length only in the last one. */
   readonly seconds: number;
-  /** It ends with the measured time. */
+  /** The stretch ends with the measured time. */
   readonly last: boolean;
 }
 
@@ -74,7 +72,7 @@ export interface Judgement {
 const READINGS_PER_STRETCH = 10;
 const READING_MS_MIN = 100;
 const OBSERVE_MS_MAX = 500;
-/** Stretches are made of whole windows while those are kept one by one. */
+/** Stretches consist of whole windows while those are kept individually. */
 const STRETCH_MS_MAX = 60_000;
 
 interface Earlier {
@@ -89,11 +87,11 @@ export class ThresholdJudge {
   readonly workflow: string | null;
   readonly #query: MetricQuery;
   #earlier: Earlier[] = [];
-  /** What it came to when it was last looked at. */
+  /** Result of the last check. */
   latest: { readonly holds: boolean; readonly text: string } | null = null;
   /** End of the last stretch of windows that was judged. */
   #judgedMs = 0;
-  /** Of all stretches so far. */
+  /** Worst value of all stretches so far. */
   #worst: number | null = null;
   #aborted = false;
 
@@ -107,19 +105,19 @@ export class ThresholdJudge {
     this.#query = { workflow: threshold.workflow ?? own, metric, custom, tags };
   }
 
-  /** Often enough for a stretch to be known to a tenth of its length. */
+  /** Often enough to resolve a stretch to a tenth of its length. */
   get observeEveryMs(): number {
     const { overMs } = this.threshold;
     return overMs === null ? OBSERVE_MS_MAX : Math.min(OBSERVE_MS_MAX, readingEveryMs(overMs));
   }
 
-  /** It asks for so much or more: what is not known yet may still make it hold. */
+  /** True when it requires a minimum: later data may still make it hold. */
   get isFloor(): boolean {
     const { figure, op } = this.threshold;
     return op.startsWith(">") && (figure.kind === "count" || figure.kind === "rate");
   }
 
-  /** This threshold asked for the end of the run. */
+  /** True when this threshold requested the end of the run. */
   get aborted(): boolean {
     return this.#aborted;
   }
@@ -146,7 +144,7 @@ export class ThresholdJudge {
     return true;
   }
 
-  /** Counts of the run only grow: what asks for more of them is decided at the end. */
+  /** Counts of the run only grow: minimums are decided at the end. */
   #mayStillHold(actual: number): boolean {
     const { figure, metric, op, overMs, value } = this.threshold;
     const grows = figure.kind === "count" || metric === "arrivals.missed";
@@ -154,7 +152,7 @@ export class ThresholdJudge {
     return op.startsWith(">") || op === "!=" || (op === "==" && actual < value);
   }
 
-  /** The final word. What could not be measured does not pass: a misspelt step must not look like success. */
+  /** Final judgement. Missing data does not pass: a misspelt step must not look like success. */
   judge(source: MetricSource): Judgement {
     const reading = source.read(this.#query);
     const { threshold } = this;
@@ -176,7 +174,7 @@ export class ThresholdJudge {
     return empty ? "no data" : `no ${figureText(this.threshold.figure)} of this metric`;
   }
 
-  /** The worst of the stretches that are new; null when there is none. */
+  /** The worst of the new stretches; null when there is none. */
   #over(source: MetricSource, reading: Reading, nowMs: number, overMs: number): number | null {
     const whole = overMs % WINDOW_MS === 0 && overMs <= STRETCH_MS_MAX;
     if (!whole || source.stretch === undefined) return this.#slide(reading, nowMs, overMs);
@@ -205,7 +203,7 @@ export class ThresholdJudge {
   #slide(reading: Reading, nowMs: number, overMs: number): number | null {
     if (nowMs <= 0) return null;
     const last = this.#earlier.at(-1);
-    // Measuring begins with nothing, so the first stretch begins at its very first moment.
+    // Measuring begins at zero, so the first stretch begins at the very first instant.
     if (last === undefined || shrunk(reading, last.reading))
       this.#earlier = [{ atMs: last?.atMs ?? 0, reading: nothingOf(reading) }];
     // The newest reading that is a whole stretch old; what is older still is never needed again.
@@ -238,7 +236,7 @@ export function nothingOf(reading: Reading): Reading {
   }
 }
 
-/** In base units; null when there is nothing to measure or no such figure. */
+/** In base units; null when there is nothing to measure or no such field. */
 export function figureOf(reading: Reading, { figure }: Threshold): number | null {
   switch (reading.kind) {
     case "distribution":
@@ -304,7 +302,7 @@ export function copyOf(reading: Reading): Reading {
   return { kind: "distribution", histogram };
 }
 
-/** The measurement began anew. */
+/** True when the measurement restarted. */
 function shrunk(now: Reading, before: Reading): boolean {
   return sizeOf(now) < sizeOf(before) || now.kind !== before.kind;
 }

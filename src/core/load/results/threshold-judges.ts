@@ -1,13 +1,13 @@
-/** The thresholds of a run and of its workflows, each with who judges it. */
+/** The thresholds of a run and of its workflows, with their judges. */
 
 import { type WorkflowManifest, withParts } from "../job/manifest.ts";
 import { parseThreshold, ThresholdJudge, type ThresholdSpec } from "./thresholds.ts";
 
 export interface JudgedRun {
   readonly manifests: readonly WorkflowManifest[];
-  /** Of the whole run, from the command line. */
+  /** Thresholds of the whole run, from the command line. */
   readonly thresholds: readonly string[];
-  /** Every threshold that fails after so much measured time ends the run; null: those that say so. */
+  /** Every threshold that fails after this much measured time ends the run; null: only those that say so. */
   readonly abortAfterMs: number | null;
 }
 
@@ -25,14 +25,14 @@ export function thresholdJudges({
       spec: { expression, abortOnFail: false, afterMs: 0 },
       workflow: null,
     })),
-    // Those of a search judge its probes instead of the whole run.
+    // Thresholds of a search judge its probes instead of the whole run.
     ...withParts(manifests).flatMap(({ load, name, thresholds: own }) =>
       load.kind === "search" ? [] : own.map((spec) => ({ spec, workflow: name })),
     ),
   ];
   return specs.flatMap(({ spec, workflow }) => {
     const parsed = parseThreshold(spec.expression);
-    // A threshold of one workflow needs no name in front when it is the only one.
+    // A threshold of one workflow needs no prefix when it is the only one.
     return parsed.ok ? [new ThresholdJudge(parsed.threshold, aborting(spec), workflow)] : [];
   });
 }

@@ -19,7 +19,7 @@ const manifests = [
   manifest("arriving", { corrected: true, steps: [step("home")] }),
 ];
 
-/** What a bundle with the body of the flow "journey" holds. */
+/** Texts in a bundle with the body of the flow "journey". */
 const written = ["home", "checkout", "pay", "/orders", "has an id"];
 const texts = { has: (text: string) => written.includes(text), all: written };
 

@@ -1,13 +1,13 @@
 /**
- * Before a run: does everything exist that a threshold names? A misspelt step would otherwise be
- * found when the whole run is over. Tags of custom metrics are made while it runs, so any may come.
+ * Checks before a run that everything named by a threshold exists. A misspelt step would otherwise be found when the
+ * whole run is over. Tags of custom metrics are created while it runs, so any are allowed.
  */
 
 import { didYouMean } from "../../base/nearest.ts";
 import type { FlowManifest, WorkflowManifest } from "../job/manifest.ts";
 import { figureText, type Threshold } from "./threshold.ts";
 
-/** Figures of custom metrics by their kind; percentiles go with the figures of a distribution. */
+/** Fields of custom metrics by their kind; percentiles belong to the fields of a distribution. */
 const FIGURES_OF_KIND = {
   counter: ["count", "rate"],
   gauge: ["last", "min", "max"],
@@ -16,30 +16,30 @@ const FIGURES_OF_KIND = {
 } as const;
 export type FiguresOfKind = typeof FIGURES_OF_KIND;
 
-/** Metrics of ours whose tags choose among steps. */
+/** Built-in metrics whose tags choose among steps. */
 const OF_STEPS = [
   ...["latency", "service", "firstByte", "connect", "tls"],
   ...["requests", "errors", "bytesIn", "bytesOut"],
 ];
 
 /**
- * What is written in the sources of a run. Names of steps, checks and groups of a flow are known only
- * to its body; one that no text of the sources equals can hardly be among them.
+ * Texts in the sources of a run. Names of steps, checks and groups of a flow are known only to its body; a name that
+ * equals no text of the sources is most likely misspelt.
  */
 export interface WrittenTexts {
   has(text: string): boolean;
-  /** Texts that may be meant when one is misspelt. */
+  /** Candidates for a misspelt name. */
   readonly all: readonly string[];
 }
 
 interface KnownBefore {
   readonly manifests: readonly WorkflowManifest[];
   readonly errorKinds: readonly string[];
-  /** Null when there are no sources to look at: then every name of a flow may come. */
+  /** Null without sources: then every name of a flow is allowed. */
   readonly texts: WrittenTexts | null;
 }
 
-/** What does not exist, as a sentence; null when everything does. `declaredIn` null: the whole run. */
+/** Description of an unknown name; null when everything exists. `declaredIn` null: the whole run. */
 export function unknownName(
   threshold: Threshold,
   declaredIn: string | null,
@@ -120,7 +120,7 @@ function unknownTag(
   return values.includes(value) ? null : missing(`${key} of a step`, value, [...new Set(values)]);
 }
 
-/** Null when a body may well use this name. */
+/** Null when a body may use this name. */
 function unwritten(
   what: string,
   name: string,

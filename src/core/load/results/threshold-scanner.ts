@@ -1,4 +1,4 @@
-/** Cuts the text of a threshold into its parts, each with the place it stands at. */
+/** Splits the text of a threshold into its parts, each with its position. */
 
 import type { ThresholdOp } from "./threshold.ts";
 
@@ -160,7 +160,7 @@ export class Scanner {
   }
 }
 
-/** The dot of p99.9 is no separator. */
+/** The dot of p99.9 is not a separator. */
 function joinPercentile(path: readonly PathSegment[]): readonly PathSegment[] {
   const [whole, fraction] = path.slice(-2);
   if (whole === undefined || fraction === undefined || whole.quoted || fraction.quoted) return path;

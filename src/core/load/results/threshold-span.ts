@@ -1,4 +1,4 @@
-/** A threshold held against one stretch of a run, between a mark and a moment after it. */
+/** A threshold judged over one stretch of a run, between a mark and a later time. */
 
 import type { Threshold } from "./threshold.ts";
 import {
@@ -33,7 +33,7 @@ export class ThresholdSpan {
     this.#markedMs = source.measuredMs(this.#query.workflow);
   }
 
-  /** What could not be measured does not pass. */
+  /** Missing data does not pass. */
   judge(source: MetricSource): Judgement {
     const reading = source.read(this.#query);
     const nothing = { passed: false, actual: null, actualText: "no data" };

@@ -19,7 +19,7 @@ it.each([
   expect(showActual(actual, limit, unitOf(kind))).toBe(text);
 });
 
-it("what differs from the limit never reads like it", () => {
+it("never shows a value like its limit when they differ", () => {
   const value = fc.double({ min: 0.001, max: 1e6, noNaN: true });
   const near = fc.double({ min: 0.999, max: 1.001, noNaN: true });
   const kind = fc.constantFrom("duration", "percent", "perSecond", "plain");

@@ -111,8 +111,8 @@ function showValue(value: number, { kind }: ThresholdUnit): string {
 }
 
 /**
- * What was measured beside its limit. A value that differs from the limit must not read like it:
- * "200 ms" is no explanation of why `latency.p99 < 200ms` did not hold, "200.04 ms" is.
+ * The measured value beside its limit. A value that differs from the limit must not read like it: "200 ms" does not
+ * explain why `latency.p99 < 200ms` failed, "200.04 ms" does.
  */
 export function showActual(actual: number, limit: number, unit: ThresholdUnit): string {
   const limitText = showValue(limit, unit);

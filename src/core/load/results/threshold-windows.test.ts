@@ -1,4 +1,4 @@
-/** Thresholds over a stretch of time are a function of windows: when somebody looks does not matter. */
+/** Thresholds over a stretch of time are a function of windows: the time of the checks does not matter. */
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -13,25 +13,25 @@ import { type MetricSource, ThresholdJudge } from "./threshold-judge.ts";
 import { parseThreshold } from "./thresholds.ts";
 import type { WorkflowData } from "./workflow-data.ts";
 
-interface Told {
+interface WindowCounts {
   readonly calls: number;
   readonly failed: number;
   readonly latencyUs: number;
 }
 
-const told = fc.record({
+const anyWindow = fc.record({
   calls: fc.integer({ min: 1, max: 20 }),
   failed: fc.integer({ min: 0, max: 1 }),
   latencyUs: fc.integer({ min: 0, max: 500_000 }),
 });
 
-function content({ calls, failed, latencyUs }: Told): StepWindow {
+function content({ calls, failed, latencyUs }: WindowCounts): StepWindow {
   const cells = SparseCells.of([cellOf(latencyUs)], [calls]);
   return stepWindow({ calls, failed, requests: calls }, [failed], cells, SparseCells.EMPTY);
 }
 
-/** What is known of the workflow when `known` windows are complete. */
-function sourceOf(windows: readonly Told[], known: number, ended: boolean) {
+/** State of the workflow when `known` windows are complete. */
+function sourceOf(windows: readonly WindowCounts[], known: number, ended: boolean) {
   const store = new WindowStore(STEP_RULES);
   const totals = new StepTotals(1, false);
   for (const [at, one] of windows.slice(0, known).entries()) {
@@ -82,18 +82,18 @@ const OVER = 5;
 it.each([
   [
     "requests.rate over 500ms > 60/s",
-    (part: readonly Told[]) => sum(part, "calls") / 0.5,
+    (part: readonly WindowCounts[]) => sum(part, "calls") / 0.5,
     Math.min,
   ],
   [
     "errors.rate over 500ms < 4%",
-    (part: readonly Told[]) => (100 * sum(part, "failed")) / sum(part, "calls"),
+    (part: readonly WindowCounts[]) => (100 * sum(part, "failed")) / sum(part, "calls"),
     Math.max,
   ],
-])("%s is the worst of all stretches, whoever looked when", (text, figure, worst) => {
+])("%s is the worst of all stretches, whenever it was checked", (text, figure, worst) => {
   fc.assert(
     fc.property(
-      fc.array(told, { minLength: OVER, maxLength: 40 }),
+      fc.array(anyWindow, { minLength: OVER, maxLength: 40 }),
       fc.array(fc.nat(40), { maxLength: 20 }),
       (windows, looks) => {
         const judge = judgeOf(text);
@@ -109,7 +109,7 @@ it.each([
   );
 });
 
-it("a stretch has the percentile of its own calls, and ends the run when it is complete", () => {
+it("uses the percentile of the stretch's own calls, and ends the run when it is complete", () => {
   const quick = { calls: 100, failed: 0, latencyUs: 1_000 };
   const slow = { calls: 100, failed: 0, latencyUs: 800_000 };
   const windows = [...new Array(20).fill(quick), ...new Array(5).fill(slow)];
@@ -120,11 +120,11 @@ it("a stretch has the percentile of its own calls, and ends the run when it is c
   expect(judge.judge(sourceOf(windows, 25, true)).actual).toBeCloseTo(800, 0);
 });
 
-function sum(part: readonly Told[], key: "calls" | "failed"): number {
+function sum(part: readonly WindowCounts[], key: "calls" | "failed"): number {
   return part.reduce((all, one) => all + one[key], 0);
 }
 
-it("where windows do not tell it, stretches end at every look and are at most a fifth too long", () => {
+it("ends stretches at every check, at most a fifth too long, where windows lack the metric", () => {
   const parsed = parseThreshold("orders.count over 1s < 1");
   if (!parsed.ok) throw new Error(parsed.problem);
   const { threshold } = parsed;
@@ -134,7 +134,7 @@ it("where windows do not tell it, stretches end at every look and are at most a 
       fc.array(fc.nat(9), { minLength: 200, maxLength: 400 }),
       fc.array(fc.integer({ min: 1, max: 10 }), { minLength: 100, maxLength: 100 }),
       (perTenMs, gaps) => {
-        /** Orders up to a moment, in steps of 10 ms. */
+        /** Orders up to a time, in steps of 10 ms. */
         const upTo = [0];
         for (const count of perTenMs) upTo.push((upTo.at(-1) ?? 0) + count);
         const between = (from: number, to: number) =>

@@ -1,6 +1,6 @@
 /**
- * What a metric was in a stretch of a workflow's measured time, from its windows alone: whenever and
- * in whatever order frames came, the same windows give the same judgement.
+ * Value of a metric in a stretch of a workflow's measured time, from its windows alone: the same windows give the same
+ * judgement, whenever and in whatever order frames came.
  */
 
 import { cellHigh, cellLow, cellMiddle, Histogram } from "../stats/histogram.ts";
@@ -9,18 +9,18 @@ import type { StepWindow } from "../stats/windows.ts";
 import type { MetricQuery, Reading, Stretch } from "./threshold-judge.ts";
 import type { StepData, WorkflowData } from "./workflow-data.ts";
 
-/** Undefined where windows do not tell it; null when there is no such step. */
+/** Undefined where windows do not contain it; null when there is no such step. */
 export function readStretch(
   workflow: WorkflowData,
   { metric, tags }: MetricQuery,
   { fromMs, last, seconds, toMs }: Stretch,
   errorKinds: readonly string[],
 ): Reading | null | undefined {
-  const told = ["requests", "errors", "bytesIn", "bytesOut", "latency"];
-  if (!told.includes(metric) || (tags["ok"] ?? "true") !== "true") return undefined;
+  const inWindows = ["requests", "errors", "bytesIn", "bytesOut", "latency"];
+  if (!inWindows.includes(metric) || (tags["ok"] ?? "true") !== "true") return undefined;
   const steps = matchingSteps([workflow], tags);
   if (steps.length === 0) return null;
-  // Calls that ended in the graceful stop were under way in the last stretch.
+  // Calls that ended in the graceful stop were in flight in the last stretch.
   const untilMs = last ? Number.POSITIVE_INFINITY : toMs;
   const windows = steps.flatMap((step) =>
     step.windows.over(fromMs, untilMs).map(({ content }) => content),
@@ -34,7 +34,7 @@ export function readStretch(
       addCells(histogram, latency, add);
       if (leave !== 0) addCells(histogram, failedLatency, leave);
     }
-    // Who arrived and was never served waited until the end, and is in the last stretch.
+    // Arrivals that were never served waited until the end, and count in the last stretch.
     if (last && Object.keys(tags).length === 0 && workflow.arrivals !== null)
       histogram.merge(workflow.arrivals.waited);
     return { kind: "distribution", histogram };

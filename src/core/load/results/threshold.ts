@@ -1,14 +1,14 @@
-/** A threshold as data. Written and read in `thresholds.ts`, held against numbers in `threshold-judge.ts`. */
+/** A threshold as data. Parsed in `thresholds.ts`, judged in `threshold-judge.ts`. */
 
 export type ThresholdOp = "<" | "<=" | ">" | ">=" | "==" | "!=";
 
 export interface Threshold {
-  /** Normalised: "latency.p99 < 200ms". Reading it again gives the same threshold. */
+  /** Normalised: "latency.p99 < 200ms". Parsing it again gives the same threshold. */
   readonly expression: string;
   /** Named in the expression; null for where it was declared, or the whole run. */
   readonly workflow: string | null;
   readonly metric: string;
-  /** Defined by the user, not by us. */
+  /** Defined by the user, not built in. */
   readonly custom: boolean;
   readonly tags: Readonly<Record<string, string>>;
   readonly figure: Figure;
@@ -19,7 +19,7 @@ export interface Threshold {
   readonly unit: ThresholdUnit;
 }
 
-/** "value" is of metrics that are one number. */
+/** "value" belongs to metrics that are one number. */
 export type Figure =
   | { readonly kind: "percentile"; readonly percent: number }
   | { readonly kind: "min" | "mean" | "max" | "count" | "rate" | "last" | "value" };

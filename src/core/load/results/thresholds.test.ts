@@ -13,7 +13,7 @@ function parsed(text: string, known: KnownNames = {}): Threshold {
   return result.threshold;
 }
 
-describe("reading a threshold", () => {
+describe("parsing a threshold", () => {
   it.each<[string, string, Partial<Threshold>]>([
     [
       "latency.p99<200ms",
@@ -127,7 +127,7 @@ describe("reading a threshold", () => {
     ['"open.p99 < 1s', 0, "a quote is not closed"],
     ["latency.p99 over soon < 1s", 17, '"soon" is not a duration'],
     ["cart.p95 < cheap", 11, "use a number, a percentage, or a duration"],
-  ])("refuses %s", (text, at, problem) => {
+  ])("rejects %s", (text, at, problem) => {
     const result = parseThreshold(text);
     if (result.ok) throw new Error(`accepted as ${result.threshold.expression}`);
     expect(result.problem).toContain(problem);

@@ -29,7 +29,7 @@ type ThresholdResult =
   /** `at` is the character the problem begins at, from 0. */
   | { readonly ok: false; readonly problem: string; readonly at: number };
 
-/** What exists, where it is known at this point: then names are checked, too. */
+/** Existing names, where they are known at this point: then names are checked, too. */
 export interface KnownNames {
   readonly workflows?: readonly string[];
   readonly customMetrics?: readonly string[];
@@ -277,7 +277,7 @@ function format(
   return `${workflow}${metric}${tags}${figure}${over} ${data.op} ${valueText}`;
 }
 
-/** Quotes only where reading it back needs them; a custom name that looks like one of ours does. */
+/** Quotes only where parsing it back needs them; a custom name equal to a built-in one does. */
 function quoteName(name: string, metric = false): string {
   const plain = /^[^\s.{}<>=!",]+$/.test(name);
   const ambiguous = metric && didYouMean(name, THRESHOLD_METRICS) !== "";

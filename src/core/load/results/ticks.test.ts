@@ -13,7 +13,7 @@ describe("ticks of an axis", () => {
     expect(linearTicks(highest, most)).toEqual(ticks);
   });
 
-  it("reach the highest value in as many steps as there may be", () => {
+  it("reach the highest value within the maximum number of steps", () => {
     fc.assert(
       fc.property(
         fc.double({ min: 1e-6, max: 1e12, noNaN: true }),
@@ -27,7 +27,7 @@ describe("ticks of an axis", () => {
     );
   });
 
-  it("of a logarithmic axis are 1, 2, 5 while there is room", () => {
+  it("of a logarithmic axis are 1, 2, 5 while there is space", () => {
     expect(logTicks(3, 60, 6)).toEqual([5, 10, 20, 50]);
     expect(logTicks(0.5, 4_000, 6)).toEqual([1, 10, 100, 1_000]);
     expect(logTicks(15, 18, 6)).toEqual([15, 18]);

@@ -1,4 +1,4 @@
-/** Round figures for axes. */
+/** Round numbers for axes. */
 
 const STEPS = [1, 2, 2.5, 5, 10];
 

@@ -1,16 +1,16 @@
-/** What happens to a run, kept for its time axis. */
+/** Events of a run, kept for its time axis. */
 
 import type { TimelineEvent } from "./model.ts";
 import type { ThresholdJudge } from "./thresholds.ts";
 
-/** Later ones are counted only. */
+/** Later ones are only counted. */
 const EVENTS_MAX = 500;
-/** Of one threshold, so that one that comes and goes leaves room for the others. */
+/** Maximum events of one threshold, so that a flapping one leaves space for the others. */
 const CROSSINGS_MAX = 20;
 
 export class TimelineEvents {
   readonly #list: TimelineEvent[] = [];
-  /** Whether each threshold held when it was last looked at, and how often that changed. */
+  /** Whether each threshold held when it was last checked, and how often that changed. */
   readonly #held = new Map<ThresholdJudge, { holds: boolean; crossings: number }>();
   #dropped = 0;
 
@@ -19,7 +19,7 @@ export class TimelineEvents {
     else this.#dropped++;
   }
 
-  /** A threshold was looked at. What never held has not been crossed: many floors begin at zero. */
+  /** Records a check of a threshold. One that never held has not been crossed: many minimums begin at zero. */
   judged(judge: ThresholdJudge, atSeconds: number): void {
     const { latest, threshold, workflow } = judge;
     if (latest === null) return;
@@ -37,7 +37,7 @@ export class TimelineEvents {
     });
   }
 
-  /** In the order of time, with others that were found later. */
+  /** In order of time, with others that were found later. */
   with(found: readonly TimelineEvent[]): TimelineEvent[] {
     return [...this.#list, ...found].sort((a, b) => a.atSeconds - b.atSeconds);
   }

@@ -1,4 +1,4 @@
-/** What a lost core may have made since its last frame is never less than what it made. */
+/** The bound of a lost core's requests since its last frame is never below the real number. */
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -22,10 +22,10 @@ const VITALS = { cpu: 0, residentBytes: 0, activeUsers: 1 };
 const TIMES = { startedAt: 0, endedAt: 10, firstByteAt: 5, connectMs: -1, tlsMs: -1 };
 const CALL = { errorKind: null, status: 200, ...TIMES, bytesIn: 1, bytesOut: 1 };
 
-/** Of a virtual user in a second. */
+/** Calls of a virtual user per second. */
 const CALLS_PER_USER = 7;
 
-/** One core that does as its plan says, and is heard for a while. */
+/** One core that follows its plan, and reports for a while. */
 class Loading {
   readonly workflow: WorkflowAggregate;
   readonly #recorder = new Recorder(false, recorderHost());
@@ -50,7 +50,7 @@ class Loading {
     this.workflow.loadChanged(factor, this.#now);
   }
 
-  /** Its last frame waits to be read for so long. */
+  /** Delays reading its last frame. */
   late(ms: number): void {
     const bytes = this.#frame();
     this.run(ms, false);
@@ -60,15 +60,15 @@ class Loading {
   run(ms: number, isHeard: boolean): void {
     for (const until = this.#now + ms; this.#now < until; ) {
       this.#now += FRAME_MS;
-      this.#due += this.#asked();
+      this.#due += this.#required();
       for (; this.made < Math.floor(this.#due); this.made++)
         this.#recorder.call(this.#recorder.stepNumber("pay", "http", {}), CALL, 0, 0, this.#now);
       if (isHeard) this.#tell();
     }
   }
 
-  /** In the last window. */
-  #asked(): number {
+  /** Required load in the last window. */
+  #required(): number {
     const load = this.#load;
     if (load.kind === "rate") {
       const before = plannedArrivals(load, this.#now - FRAME_MS);
@@ -108,8 +108,8 @@ const stages = fc.array(
   { minLength: 1, maxLength: 4 },
 );
 
-describe("what a lost core may have made since its last frame", () => {
-  it("is bounded, whatever the plan asks for and however it is changed", () => {
+describe("the bound of a lost core's requests since its last frame", () => {
+  it("holds for any plan, however it is changed", () => {
     const ms = fc.integer({ min: 0, max: 60 }).map((at) => at * FRAME_MS);
     const factor = fc.constantFrom(null, 0.5, 2, 5);
     fc.assert(
@@ -118,19 +118,19 @@ describe("what a lost core may have made since its last frame", () => {
         core.run(heardMs / 2, true);
         if (early !== null) core.scale(early);
         core.run(heardMs / 2, true);
-        // It may have heard this, and nobody has heard it since.
+        // The core may have received this, and has not reported since.
         if (late !== null) core.scale(late);
         core.run(unheardMs, false);
         const { isUnbounded, requestsCounted, requestsUnseen } = core.loss;
         if (isUnbounded !== true)
           expect(core.made - requestsCounted).toBeLessThanOrEqual(requestsUnseen);
-        // Who was heard for a while is bounded.
+        // A core that reported for a while has a bound.
         else expect(heardMs < 1_300 || requestsCounted === 0).toBe(true);
       }),
     );
   });
 
-  it("is bounded where users are dealt to several cores, and their number changes", () => {
+  it("holds where users are assigned to several cores, and their number changes", () => {
     const ms = fc.integer({ min: 20, max: 60 }).map((at) => at * FRAME_MS);
     const users = fc.integer({ min: 1, max: 30 });
     const factor = fc.constantFrom(null, 0.5, 2, 5);
@@ -154,7 +154,7 @@ describe("what a lost core may have made since its last frame", () => {
     );
   });
 
-  it("is counted from when its last frame was said, not from when it was read", () => {
+  it("counts from when its last frame was sent, not from when it was read", () => {
     const core = new Loading(rate([{ durationMs: 60_000, from: 50, to: 50 }]));
     core.run(10_000, true);
     core.late(20_000);
@@ -165,7 +165,7 @@ describe("what a lost core may have made since its last frame", () => {
     expect(requestsUnseen - unseen).toBeLessThan(15);
   });
 
-  it("is not far from what it made under a steady load", () => {
+  it("is close to the real number under a steady load", () => {
     const core = new Loading(rate([{ durationMs: 60_000, from: 50, to: 50 }]));
     core.run(10_000, true);
     core.run(3_000, false);
@@ -176,21 +176,21 @@ describe("what a lost core may have made since its last frame", () => {
     expect(requestsUnseen - unseen).toBeLessThan(15);
   });
 
-  it("is more than nothing where only the first frame told of requests", () => {
+  it("is above zero where only the first frame reported requests", () => {
     const unseen = new UnseenRequests();
     for (const measuredMs of [500, 1_000, 1_500])
       unseen.seen({ measuredMs, requests: 20, load: 1 }, measuredMs);
     expect(unseen.most(2_500, 1, 1)?.most).toBeGreaterThan(14);
   });
 
-  it("is not taken from loads before the first frame that is heard", () => {
+  it("ignores loads before the first received frame", () => {
     const unseen = new UnseenRequests();
     for (const [at, measuredMs] of [60_000, 60_500, 61_000, 61_500].entries())
       unseen.seen({ measuredMs, requests: 59_000 + 5 * at, load: 10 }, measuredMs);
     expect(unseen.most(62_500, 1, 10)?.most).toBeLessThan(20);
   });
 
-  it("is not known of one that has hardly begun", () => {
+  it("is unknown for a core that has hardly begun", () => {
     const steady = [{ durationMs: 60_000, from: 50, to: 50 }];
     const silent = new Loading(rate(steady));
     silent.run(2_000, false);

@@ -1,52 +1,52 @@
 /**
- * How many requests a core may have made since its last frame, were it lost now: the most that it made in any
- * second for the load that was asked for, at the highest load that may have been asked for since.
+ * Upper bound of the requests a core may have made since its last frame, if it is lost now: its highest rate in any
+ * second per unit of required load, at the highest load that may have been required since.
  */
 
 import { WINDOW_MS } from "../stats/window-store.ts";
 
-/** Rates are taken over at least so much measured time: single windows may hold bursts. */
+/** Rates are measured over at least this much time: single windows may contain bursts. */
 const STRETCH_MS = 1_000;
 
-/** What a frame does not tell yet: its last windows are not full. */
+/** A frame does not include its last windows, which are not full. */
 export const OPEN_WINDOWS_MS = 2 * WINDOW_MS;
 
-/** What a frame says. */
+/** Contents of a frame. */
 interface Seen {
   readonly measuredMs: number;
   readonly requests: number;
-  /** The least that this core is asked for by then, in the plan's unit of load. */
+  /** The minimum load required of this core by then, in the plan's unit of load. */
   readonly load: number;
 }
 
-/** Up to a frame; `asked` is of its core at least, in the plan's unit of load times seconds. */
+/** Totals up to a frame; `required`: minimum for its core, in the plan's unit of load times seconds. */
 interface Counted {
   readonly measuredMs: number;
   readonly requests: number;
-  readonly asked: number;
+  readonly required: number;
 }
 
-const NOTHING: Counted = { measuredMs: 0, requests: 0, asked: 0 };
+const NOTHING: Counted = { measuredMs: 0, requests: 0, required: 0 };
 
-/** What may have been made since: `perSecond` at most, and `most` up to now. */
+/** Requests that may have been made since: at most `perSecond`, and `most` up to now. */
 export interface Unseen {
   readonly most: number;
   readonly perSecond: number;
 }
 
 export class UnseenRequests {
-  /** Where the present stretch began: with a frame, so that both ends tell as much of their last windows. */
+  /** Start of the present stretch: a frame, so that both ends omit equally much of their last windows. */
   #from: Counted | null = null;
   #last = NOTHING;
   #load = Number.POSITIVE_INFINITY;
   #seenAtMs = 0;
-  /** For each unit of load that was asked for; null before a stretch is over. */
+  /** Per unit of required load; null before a stretch is over. */
   #most: number | null = null;
 
   seen({ load, measuredMs, requests }: Seen, nowMs: number): void {
     const sinceMs = Math.max(0, measuredMs - this.#last.measuredMs);
-    const asked = this.#last.asked + (Math.min(load, this.#load) * sinceMs) / 1_000;
-    this.#last = { measuredMs, requests, asked };
+    const required = this.#last.required + (Math.min(load, this.#load) * sinceMs) / 1_000;
+    this.#last = { measuredMs, requests, required };
     this.#load = load;
     this.#seenAtMs = nowMs;
     this.#from ??= this.#last;
@@ -55,19 +55,19 @@ export class UnseenRequests {
     this.#from = this.#last;
   }
 
-  /** What the first frame tells is in no stretch that begins with one; a late one tells of loads that were before. */
+  /** The contents of the first frame belong to no stretch; a late one includes earlier loads. */
   #first(from: Counted): number {
     return from.measuredMs < STRETCH_MS ? ratio(NOTHING, this.#last) : 0;
   }
 
-  /** Of the last frame. */
+  /** Measured time of the last frame. */
   get measuredMs(): number {
     return this.#last.measuredMs;
   }
 
   /**
-   * `peak`: the highest load that this core may be asked for since the last frame. `users`: what each of them had
-   * under way comes on top. Null when the core had hardly begun: nothing says how much it makes.
+   * `peak`: the highest load that may have been required of this core since the last frame. `users`: adds the call in
+   * flight of each. Null when the core had hardly begun: its rate is unknown.
    */
   most(nowMs: number, users: number, peak: number): Unseen | null {
     if (this.#from === null || this.#most === null || this.#last.requests === 0) return null;
@@ -80,6 +80,6 @@ export class UnseenRequests {
 }
 
 function ratio(from: Counted, to: Counted): number {
-  const asked = to.asked - from.asked;
-  return asked > 0 ? (to.requests - from.requests) / asked : 0;
+  const required = to.required - from.required;
+  return required > 0 ? (to.requests - from.requests) / required : 0;
 }

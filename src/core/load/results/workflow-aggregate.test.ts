@@ -1,4 +1,4 @@
-/** Frames of several cores become one workflow: by name, whatever the numbers. */
+/** Frames of several cores are merged into one workflow by name, whatever the numbers. */
 
 import { expect, it } from "vitest";
 import { Recorder } from "../../../engine/recorder.ts";
@@ -31,7 +31,7 @@ function send(recorder: Recorder, to: WorkflowAggregate, from: number): boolean 
   return sound;
 }
 
-it("steps, checks and groups that cores saw in another order are merged by name", () => {
+it("merges steps, checks and groups by name when cores saw them in different orders", () => {
   const known = { name: "home", kind: "step", protocol: "http", after: [], layer: 0, tags: {} };
   const workflow = new WorkflowAggregate(
     manifest("w", { steps: [{ ...known, kind: "step" }], checks: ["fine"] }),
@@ -43,7 +43,7 @@ it("steps, checks and groups that cores saw in another order are merged by name"
   call(two, "search");
   call(two, "pay");
   expect(send(one, workflow, 0) && send(two, workflow, 1)).toBe(true);
-  // Names of before are not told again.
+  // Known names are not repeated.
   call(one, "search");
   call(one, "pay", { size: "big" });
   two.check(two.checkNumber("fine"), true, 0);
@@ -65,7 +65,7 @@ it("steps, checks and groups that cores saw in another order are merged by name"
   expect(namesOverflowed).toBe(false);
 });
 
-it("a load that is changed between two frames is asked for from that moment on", () => {
+it("applies a load change between two frames from that time on", () => {
   const load = { kind: "rate", stages: [{ durationMs: 10_000, from: 100, to: 100 }] } as const;
   const workflow = new WorkflowAggregate(
     manifest("w", { load: { ...load, vusMax: 10, poisson: false }, corrected: true }),

@@ -1,4 +1,4 @@
-/** The numbers of one workflow as its cores report them, and where its measured time lies in the run. */
+/** Measurements of one workflow as its cores report them, and the position of its measured time in the run. */
 
 import type { CoreVitals, MergedFigures } from "../job/core-messages.ts";
 import { FaultCounts } from "../job/faults.ts";
@@ -20,16 +20,16 @@ import type { RowWait, WorkflowData } from "./workflow-data.ts";
 
 const OVER: ReadonlySet<WorkflowStatus> = new Set(["completed", "failed", "interrupted"]);
 const OUTCOMES = ["completed", "ended", "failed", "interrupted"] as const;
-/** Where nothing was heard. */
+/** Before any report. */
 const NOTHING: Unseen = { most: 0, perSecond: 0 };
-/** Standard deviations by which random arrivals may stay behind their plan before they count as missed. */
+/** Standard deviations by which random arrivals may fall behind their plan before they count as missed. */
 const CHANCE_DEVIATIONS = 3;
-/** Pauses whose place in the run is remembered one by one. */
+/** Pauses whose position in the run is remembered individually. */
 const PAUSES_MAX = 1_000;
-/** Windows come at most so late; then the cores have stalled, and the present is shown as silence. */
+/** Maximum lateness of windows; beyond it the cores have stalled, and the present is shown as silence. */
 const WINDOWS_LATE_MS_MAX = 1_000;
 
-/** When measured time stood still and for how long, and how many times the plan was asked for since when. */
+/** When measured time stood still and for how long, and the scale factors with their start. */
 export interface WorkflowTiming {
   readonly pauses: readonly { readonly atMs: number; readonly ms: number }[];
   readonly factors: readonly { readonly fromMs: number; readonly factor: number }[];
@@ -37,27 +37,27 @@ export interface WorkflowTiming {
 
 export class WorkflowAggregate {
   readonly manifest: WorkflowManifest;
-  /** Names of the kinds of failures, in the order that the cores number them. */
+  /** Names of failure kinds, in the order in which cores number them. */
   readonly errorKinds: readonly string[];
   status: WorkflowStatus = "waiting";
   error: string | null = null;
   startedAtMs = 0;
-  /** Beside making load. */
+  /** Activity beside generating load. */
   doing: "setting up" | "tearing down" | null = null;
   doingSinceMs = 0;
   cores: readonly number[] = [];
-  /** Into how many its load is split. */
+  /** Number of shares that its load is split into. */
   #shares = 1;
   readonly faults = new FaultCounts();
-  /** From which measured moment on how many times the load of the plan was asked for. */
+  /** Scale factors of the plan, with the measured time from which each applies. */
   #factors: WorkflowTiming["factors"][number][] = [];
   readonly #merger: FrameMerger;
   readonly #vitals = new Map<number, CoreVitals>();
   readonly #unseen = new Map<number, UnseenRequests>();
-  /** The furthest that any core has come, and when it said so. */
+  /** The furthest position of any core, and when it was reported. */
   #furthest = { measuredMs: 0, seenAtMs: 0 };
   readonly #lost = new Set<number>();
-  /** Cores were lost: what the plan asked of them may not have been made, or is in no figure. */
+  /** Cores were lost: their load may not have been generated, or is not counted. */
   hasLostLoad = false;
   /** When measured time stood still, and for how long. */
   #pauses: { readonly atMs: number; ms: number }[] = [];
@@ -91,7 +91,7 @@ export class WorkflowAggregate {
     return this.#stats.stepNames.isFolded(step);
   }
 
-  /** Of a step, in the order of `steps`. */
+  /** Windows of a step, in the order of `steps`. */
   windowsOf(step: number): WindowStore<StepWindow> {
     return this.#stats.windowsOf(step);
   }
@@ -104,13 +104,13 @@ export class WorkflowAggregate {
     for (const core of cores) this.#merger.attach(core);
   }
 
-  /** Another core goes on with the share of a lost one. */
+  /** Another core continues the share of a lost one. */
   joined(core: number): void {
     this.cores = [...this.cores, core];
     this.#merger.attach(core);
   }
 
-  /** The number of the frame that is held now; not sound when the core speaks another version. */
+  /** The number of the frame that is retained now; not sound when the core uses another version. */
   frame(
     core: number,
     bytes: Uint8Array,
@@ -122,7 +122,7 @@ export class WorkflowAggregate {
     return received;
   }
 
-  /** Frames of several cores at once, merged by whoever runs them. */
+  /** Frames of several cores at once, merged by their worker. */
   figures(
     from: string,
     { bytes, cores, execution }: MergedFigures,
@@ -140,17 +140,17 @@ export class WorkflowAggregate {
     const unseen = this.#unseen.get(core) ?? new UnseenRequests();
     this.#unseen.set(core, unseen);
     const total = this.#factorAt(measuredMs) * loadAt(this.manifest.load, measuredMs);
-    // Whoever makes any load has a user.
-    const load = this.#dealsUsers
+    // A core with any load has at least one user.
+    const load = this.#assignsUsers
       ? Math.max(1, Math.floor(Math.round(total) / this.#shares))
       : total;
-    // What was on its way for long, or waited to be read, is as old as it says.
+    // A frame that was delayed or waited to be read is as old as it says.
     const saidAtMs = this.#pausedAtMs === undefined ? this.momentOf(measuredMs) : nowMs;
     unseen.seen({ measuredMs, requests, load }, Math.min(nowMs, saidAtMs));
     if (measuredMs > this.#furthest.measuredMs) this.#furthest = { measuredMs, seenAtMs: nowMs };
   }
 
-  /** Milliseconds of the plan that have passed; null when no core has said anything of late. */
+  /** Elapsed milliseconds of the plan; null when no core has reported lately. */
   planMs(nowMs: number): number | null {
     const { measuredMs, seenAtMs } = this.#furthest;
     const sinceMs = this.#pausedAtMs === undefined ? nowMs - seenAtMs : 0;
@@ -158,48 +158,48 @@ export class WorkflowAggregate {
     return this.manifest.warmupMs + measuredMs + sinceMs;
   }
 
-  /** Measured by the core that is furthest. */
+  /** Measured time of the core that is furthest. */
   get furthestMs(): number {
     return this.#furthest.measuredMs;
   }
 
-  /** Counted of one core. */
+  /** Requests counted of one core. */
   requestsOf(core: number): number {
     return this.#merger.progressOf(core).requests;
   }
 
-  /** What is known of one core's share now. */
+  /** Known metrics of one core's share. */
   shareOf(core: number, nowMs: number): Omit<LossFigures, "workflow"> {
     const { measuredMs, requests } = this.#merger.progressOf(core);
     const users = this.#vitals.get(core)?.activeUsers ?? 0;
     const share = { users, measuredMs, requestsCounted: requests };
     const unseen = this.#unseen.get(core);
     const bound = unseen?.most(nowMs, users, this.#peakSince(unseen.measuredMs)) ?? null;
-    // A search asks for whatever it likes.
+    // The load of a search is unbounded.
     const isUnbounded = bound === null || this.manifest.load.kind === "search";
     const { most: requestsUnseen, perSecond: requestsPerSecondMax } = bound ?? NOTHING;
     return { ...share, requestsUnseen, requestsPerSecondMax, isUnbounded };
   }
 
-  /** The highest load that may have been asked for since a frame: its last windows were not full yet. */
+  /** The highest load that may have been required since a frame: its last windows were not full yet. */
   #peakSince(frameMs: number): number {
     const sinceMs = Math.max(0, frameMs - OPEN_WINDOWS_MS);
     const later = this.#factors.filter(({ fromMs }) => fromMs > sinceMs);
     const factor = Math.max(this.#factorAt(sinceMs), ...later.map((one) => one.factor));
     const peak = factor * peakLoad(this.manifest.load, sinceMs);
-    return this.#dealsUsers ? Math.ceil(Math.round(peak) / this.#shares) : peak;
+    return this.#assignsUsers ? Math.ceil(Math.round(peak) / this.#shares) : peak;
   }
 
   #factorAt(ms: number): number {
     return this.#factors.findLast(({ fromMs }) => fromMs <= ms)?.factor ?? 1;
   }
 
-  /** Whole ones, so that a core's part of them changes with their number. */
-  get #dealsUsers(): boolean {
+  /** Whole users, so that a core's part of them changes with their number. */
+  get #assignsUsers(): boolean {
     return this.manifest.load.kind === "vus";
   }
 
-  /** The load of this core is over. */
+  /** Marks the load of this core as over. */
   coreEnded(core: number): void {
     this.#merger.ended(core);
   }
@@ -223,7 +223,7 @@ export class WorkflowAggregate {
     else this.#pauses.push(pause);
   }
 
-  /** Its plan has stood still, or does. */
+  /** True when its plan has stood still, or does. */
   get hasPaused(): boolean {
     return this.#pauses.length > 0 || this.#pausedAtMs !== undefined;
   }
@@ -232,20 +232,20 @@ export class WorkflowAggregate {
     return { pauses: this.#pauses.map((one) => ({ ...one })), factors: [...this.#factors] };
   }
 
-  /** As whoever makes the load tells it. */
+  /** Adopts the timing reported by the generator of the load. */
   adopt({ factors, pauses }: WorkflowTiming): void {
     this.#pauses = pauses.map((one) => ({ ...one }));
     this.#factors = [...factors];
   }
 
-  /** Tells on what is merged here, as a frame against the one that its receiver holds. */
+  /** Forwards what is merged here, as a frame against the one that its receiver retains. */
   tell(held: number): Uint8Array {
     this.#writer ??= new FrameWriter(this.#stats);
     this.#writer.acknowledged(held);
     return this.#writer.write();
   }
 
-  /** The moment, counted like `startedAtMs`, at which so much measured time had passed. */
+  /** Time, counted like `startedAtMs`, at which this much measured time had passed. */
   momentOf(measuredMs: number): number {
     const paused = this.#pauses.reduce(
       (sum, { atMs, ms }) => sum + (atMs < measuredMs ? ms : 0),
@@ -262,10 +262,10 @@ export class WorkflowAggregate {
     return Math.max(this.#stats.horizonMs, stalled);
   }
 
-  /** From now on so many times the load of the plan. */
+  /** Scales the load of the plan from now on. */
   loadChanged(factor: number, nowMs: number): void {
     const planMs = this.planMs(nowMs);
-    // Frames are of a while ago: the change is of this moment.
+    // Frames are older than now, and the change is immediate.
     const fromMs = planMs === null ? this.elapsedMs : planMs - this.manifest.warmupMs;
     this.#factors.push({ fromMs, factor });
   }
@@ -275,14 +275,14 @@ export class WorkflowAggregate {
     return this.#factors.length > 0 && this.manifest.load.kind !== "search";
   }
 
-  /** Asked for in the measured time so far. */
+  /** Arrivals required in the measured time so far. */
   get plannedArrivals(): number {
     const { load } = this.manifest;
-    return this.#asked((untilMs) => plannedArrivals(load, untilMs), this.elapsedMs);
+    return this.#requiredUntil((untilMs) => plannedArrivals(load, untilMs), this.elapsedMs);
   }
 
-  /** What a plan asks for up to some measured time, as it was changed by hand. */
-  #asked(planned: (untilMs: number) => number, endMs: number): number {
+  /** Required load up to some measured time, including changes by hand. */
+  #requiredUntil(planned: (untilMs: number) => number, endMs: number): number {
     const changes = [{ fromMs: 0, factor: 1 }, ...this.#factors].filter(
       ({ fromMs }) => fromMs <= endMs,
     );
@@ -292,12 +292,12 @@ export class WorkflowAggregate {
     }, 0);
   }
 
-  /** The load that was made, over all cores or by one. */
+  /** The generated load, over all cores or by one. */
   loadOf(core: number | null): WindowStore<LoadWindow> | undefined {
     return core === null ? this.#stats.load : this.#merger.loadOf(core);
   }
 
-  /** What some failures of a step looked like; by the numbers of `steps`. */
+  /** Samples of failures of a step, by the numbers of `steps`. */
   samplesOf(step: number): FailureSample[] {
     return this.#stats.samples.list.filter((sample) => sample.step === step);
   }
@@ -306,7 +306,7 @@ export class WorkflowAggregate {
     return this.#vitals.get(core);
   }
 
-  /** Of the busiest core that is not lost, and users of all together. */
+  /** Vitals of the busiest live core, with the users of all together. */
   get vitals(): CoreVitals {
     const all = [...this.#vitals].flatMap(([core, one]) => (this.#lost.has(core) ? [] : [one]));
     return {
@@ -378,7 +378,7 @@ export class WorkflowAggregate {
     };
   }
 
-  /** Asked for by the plan and not started, where cores were lost. Random arrivals differ from their plan anyway. */
+  /** Required by the plan and not started, where cores were lost. Random arrivals differ from their plan anyway. */
   #lostArrivals(started: number): number {
     const { load } = this.manifest;
     if (!this.hasLostLoad || load.kind !== "rate") return 0;
@@ -424,7 +424,7 @@ export class WorkflowAggregate {
     );
   }
 
-  /** Users or arrivals per second asked for now. */
+  /** Users or arrivals per second required now. */
   get target(): number {
     const { measuredMs, target } = this.#stats.moment;
     return this.planned?.(measuredMs, measuredMs) ?? target;
@@ -438,19 +438,19 @@ export class WorkflowAggregate {
     return this.outcome("interrupted");
   }
 
-  /** Iterations that ended so. */
+  /** Iterations with this outcome. */
   outcome(outcome: (typeof OUTCOMES)[number]): number {
     return this.#stats.runCount(outcome);
   }
 
-  /** Event-loop lag of one core, or of all; `ownLag`: as far as its own code caused it. */
+  /** Event-loop lag of one core, or of all; `ownLag`: the part caused by its own code. */
   lagOf(which: "loopLag" | "ownLag", core: number | null): Histogram {
     if (core === null) return this.#stats.runHistogram(which);
     const at = RUN_HISTOGRAMS.indexOf(which);
     return this.#merger.runOf(core)?.histograms[at]?.histogram ?? new Histogram();
   }
 
-  /** How long users waited for rows or iterations, of all the time they had. */
+  /** How long users waited for rows or iterations, relative to all of their time. */
   get rowWait(): RowWait {
     const waitedMs = this.#stats.runHistogram("rowWait").sum / 1_000;
     const windows = waitedMs === 0 ? [] : this.#stats.load.list();
@@ -459,29 +459,29 @@ export class WorkflowAggregate {
   }
 }
 
-/** What is measured apart: workflows, and the flows of a mix in its place. */
+/** Workflows that are measured separately: the flows of a mix replace the mix. */
 export function measuredOf(manifests: readonly WorkflowManifest[]): WorkflowManifest[] {
   return manifests.flatMap((manifest) => (manifest.parts.length > 0 ? manifest.parts : [manifest]));
 }
 
-/** Rows with their numbers, without those that are counted under "(other)". */
+/** Rows with their numbers, without those counted under "(other)". */
 function shown(names: NameTable): (readonly [number: number, name: Name])[] {
   return [...names.list.entries()].filter(([number]) => !names.isFolded(number));
 }
 
-/** Calls beside the iterations are no steps of the workflow: no total and no gate looks at them. */
+/** Calls beside the iterations are not steps of the workflow: totals and gates exclude them. */
 function apart<Step extends Pick<Name, "tags">>(
   all: readonly Step[],
 ): { readonly steps: Step[]; readonly aside: Step[] } {
   return { steps: all.filter((step) => !isAside(step)), aside: all.filter(isAside) };
 }
 
-/** The tag of calls that setup and its kin made. */
+/** The tag of calls made by setup and teardown code. */
 export function isAside({ tags }: Pick<Name, "tags">): boolean {
   return PHASE_TAG in tags;
 }
 
-/** The frame that is held; one that cannot be read is said to the reader of the results. */
+/** The frame that is retained; an unreadable one is noted in the results. */
 export function heldOf(
   notes: { note(text: string): void },
   received: ReturnType<WorkflowAggregate["frame"]> | undefined,

@@ -1,4 +1,4 @@
-/** One workflow of the results model, from what its cores told. */
+/** One workflow of the results model, from the reports of its cores. */
 
 import type { WorkflowManifest } from "../job/manifest.ts";
 import { describePlan, isOpen, type LoadPlan } from "../plan/load.ts";
@@ -32,13 +32,13 @@ function modelOf(plan: LoadPlan): WorkflowSummary["model"] {
   return isOpen(plan) ? "open" : MODELS[plan.kind];
 }
 
-/** "latencies": figures, and what was measured so far in one window. "totals": nothing over time. "all": for files. */
+/** "latencies": metrics, and all latencies so far in one window. "totals": nothing over time. "all": for files. */
 export type Detail = "figures" | "latencies" | "totals" | "all";
 
 interface SummaryInputs {
-  /** What a search for the breakpoint came to. */
+  /** Result of a breakpoint search. */
   readonly search: BreakpointSummary | undefined;
-  /** All of it takes too long for a picture that moves. */
+  /** Full detail takes too long for a live view. */
   readonly detail: Detail;
 }
 
@@ -64,7 +64,7 @@ export function workflowSummary(
     const samples = workflow
       .samplesOf(number)
       .map((sample) => sampleOf(sample, secondsAt, errorKinds));
-    // In a file the windows say it, and more.
+    // In a file the windows contain it, and more.
     const { steady: _, ...series } = figures.series;
     return { ...figures, series, windows: latencyWindows(windows, secondsAt, all.length), samples };
   };
@@ -90,7 +90,7 @@ export function workflowSummary(
   };
 }
 
-/** Of a flow of a mix; rates are those of the flow already. */
+/** Share of a flow of a mix; rates are those of the flow already. */
 function shareText({ load, mix }: WorkflowManifest): string {
   if (mix === null || load.kind === "rate") return "";
   return `, ${formatCompactPercent(mix.share)} of the iterations`;
@@ -113,7 +113,7 @@ function inAll(
   };
 }
 
-/** Where the measured time of a workflow lies in the run. */
+/** Position of a workflow's measured time in the run. */
 export function secondsOf(workflow: WorkflowAggregate, firstMs: number): SecondsAt {
   return (ms) => seconds(workflow.momentOf(ms) - firstMs);
 }
@@ -166,7 +166,7 @@ function arrivalsOf(
   workflow: WorkflowAggregate,
 ): ArrivalSummary | null {
   if (arrivals === null) return null;
-  // Each core changes its load when it hears of it: what was due is what they began and missed.
+  // Each core changes its load when it receives the change: due arrivals are those it began and missed.
   const due = workflow.isScaled ? arrivals.started + arrivals.missed : workflow.plannedArrivals;
   return {
     targetPerSecond: perSecond(due, elapsedSeconds),

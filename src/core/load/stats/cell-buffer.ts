@@ -1,34 +1,34 @@
 /**
- * What a frame says of cells, from when it is read until it is merged: one place for all frames, so that reading
- * leaves no garbage. A frame is merged as soon as it is read; the next one takes its place.
+ * Buffer for the cells of a frame, from reading until merging: shared by all frames, so that reading creates no
+ * garbage. A frame is merged as soon as it is read; the next one overwrites it.
  */
 
 import { assert } from "../../base/assert.ts";
 
-/** Cells that are kept room for between frames: 640 kB. A frame with more, as a first one may be, gets its own. */
+/** Capacity kept between frames: 640 kB. A larger frame, as a first one may be, gets its own buffer. */
 const KEPT_CELLS_MAX = 65_536;
 
 let cells = new Uint16Array(KEPT_CELLS_MAX);
 let counts = new Float64Array(KEPT_CELLS_MAX);
 let length = 0;
-/** Which frame it is of. */
+/** Generation of the current frame. */
 let generation = 0;
 
-/** Where the cells of one histogram stand. */
+/** Range of the cells of one histogram. */
 export interface CellStretch {
   readonly generation: number;
   readonly from: number;
   readonly to: number;
 }
 
-/** The cells of a frame follow; those before are forgotten. */
+/** Starts a new frame; the cells of the previous one are dropped. */
 export function beginCells(): void {
   generation++;
   length = 0;
   if (cells.length > KEPT_CELLS_MAX) resize(KEPT_CELLS_MAX);
 }
 
-/** Room for so many more; whoever asks has seen that the frame has bytes for them. */
+/** Reserves this many more cells; the caller has checked that the frame has bytes for them. */
 export function reserveCells(count: number): CellStretch {
   const from = length;
   length += count;
@@ -36,7 +36,7 @@ export function reserveCells(count: number): CellStretch {
   return { generation, from, to: length };
 }
 
-/** Of the stretches of the frame that was read last. */
+/** Buffers of the ranges of the frame that was read last. */
 export function cellsAt({ generation: of }: CellStretch): {
   readonly cells: Uint16Array;
   readonly counts: Float64Array;

@@ -1,6 +1,6 @@
 /**
- * The hot half of a histogram: recording touches one counter and allocates nothing. What was
- * recorded is folded into totals when a window of time ends, and is then that window's content.
+ * Hot half of a histogram: recording touches one counter and allocates nothing. Recorded values are folded into totals
+ * when a window of time ends, and become that window's content.
  *
  *      record ──► cells (32 bit, pages on demand) + list of touched cells + moments
  *      fold   ──► adds them to the totals, gives them as sparse cells, and forgets them
@@ -37,14 +37,14 @@ export class CellRecorder {
     if (value > (moments[MAX] as number)) moments[MAX] = value;
   }
 
-  /** Adds what was recorded since the last time, to be told by this frame; and what it was. */
+  /** Adds the values recorded since the last fold, to be reported by this frame, and returns them. */
   fold(into: TrackedHistogram, frame: number): SparseCells {
     const recorded = this.take();
     into.add(recorded, frame);
     return recorded.cells;
   }
 
-  /** What was recorded since the last time, which is then forgotten. */
+  /** Returns the values recorded since the last fold and clears them. */
   take(): Recorded {
     if (this.#touchedCount === 0) return NOTHING_RECORDED;
     const cells = this.#touched.slice(0, this.#touchedCount).sort();

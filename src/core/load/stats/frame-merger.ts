@@ -1,17 +1,16 @@
 /**
- * The receiving side of frames: one part per sender, and all parts merged as they come. What is
- * merged is again a `WorkflowStats`, so it can be told on: a worker merges its cores and sends one
- * frame for all of them.
+ * Receiving side of frames: one part per sender, and all parts merged as they come. The result is again a
+ * `WorkflowStats`, so it can be forwarded: a worker merges its cores and sends one frame for all of them.
  *
  *   core 0 ─ frames ─▶ part 0 ─┐
- *   core 1 ─ frames ─▶ part 1 ─┴─ by name ─▶ stats ─ FrameWriter ─▶ whoever is next
+ *   core 1 ─ frames ─▶ part 1 ─┴─ by name ─▶ stats ─ FrameWriter ─▶ next receiver
  *
- * Whoever receives such a frame of several senders gets beside it what each of them says of itself alone
- * (`own-figures.ts`): the calls are counted once, in the merged part, and its senders are known one by one.
+ * With a frame of several senders the receiver also gets the own metrics of each sender (`own-figures.ts`): the calls
+ * are counted once, in the merged part, and its senders are known individually.
  *
- * A part keeps the totals it was told, to know by how much a frame raises them; its windows go
- * straight into the merged ones, each once. The merged horizon is how far every part under way has
- * come; nobody waits for one that has ended, is closed, or far behind.
+ * A part keeps the totals it received, to compute by how much a frame raises them; its windows go straight into the
+ * merged ones, each once. The merged horizon is how far every active part has come; parts that have finished, are
+ * closed or are far behind do not delay it.
  */
 
 import { type Frame, type NewNames, readFrame } from "./frames.ts";
@@ -32,37 +31,37 @@ import {
   WorkflowStats,
 } from "./workflow-stats.ts";
 
-/** A part this far behind the furthest one holds up no window: it has stalled. */
+/** A part this far behind the furthest one delays no window: it has stalled. */
 const BEHIND_MS_MAX = 5_000;
 
-/** What one sender has told, by its own numbers; or several senders together. */
+/** State received from one sender, by its own numbers; or from several senders together. */
 interface Part {
-  /** Number of the last frame taken in. */
+  /** Number of the last frame received. */
   held: number;
   moment: Moment;
   horizonMs: number;
-  /** Under way: more windows are to come. */
+  /** Active: more windows are to come. */
   awaited: boolean;
-  /** Not believed any more. */
+  /** Ignored from now on. */
   closed: boolean;
   readonly steps: KnownNames;
   readonly checks: KnownNames;
   readonly groups: KnownNames;
   readonly run: Tally;
   readonly metrics: MetricTotals;
-  /** Failures that it told of. */
+  /** Number of failure samples received. */
   samples: number;
-  /** Of this part alone: its CPU and lag are not the others'. */
+  /** Load of this part alone: its CPU and lag are not merged. */
   readonly load: WindowStore<LoadWindow>;
-  /** The part that tells its calls together with those of others; null: it tells them itself. */
+  /** The part that contains its calls merged with those of others; null: it sends them itself. */
   within: Part | null;
   /** Requests of it that are counted there. */
   requestsWithin: number;
-  /** The senders whose calls it tells; none when it is of a single one. */
+  /** The senders whose calls it contains; none when it belongs to a single one. */
   readonly members: Set<Part>;
 }
 
-/** What is told of one sender beside the merged frame that has its calls. */
+/** Own metrics of one sender beside the merged frame that has its calls. */
 interface OwnPart {
   readonly core: number;
   readonly requests: number;
@@ -70,13 +69,13 @@ interface OwnPart {
 }
 
 interface MergerOptions {
-  /** Windows wait for a part that is behind by as much. */
+  /** Windows wait for a part that is at most this far behind. */
   readonly behindMsMax?: number;
-  /** A frame of a sender was taken in. */
+  /** Called when a frame of a sender was received. */
   readonly onTaken?: (from: number, bytes: Uint8Array) => void;
 }
 
-/** Which frame is held now, for the sender to write against; `sound` is false for bytes that are no frame. */
+/** The frame that is retained now, for the sender to write against; `sound` is false for bytes that are not a frame. */
 interface Received {
   readonly held: number;
   readonly sound: boolean;
@@ -86,7 +85,7 @@ export class FrameMerger {
   /** All parts together. */
   readonly stats: WorkflowStats;
   readonly #parts = new Map<number | string, Part>();
-  /** Those that tell their calls themselves, in their order. */
+  /** Parts that send their calls themselves, in their order. */
   readonly #tellers = new Set<Part>();
   readonly #behindMsMax: number;
   readonly #onTaken: (from: number, bytes: Uint8Array) => void;
@@ -101,13 +100,13 @@ export class FrameMerger {
     this.#onTaken = onTaken;
   }
 
-  /** A sender that is to come: windows wait for it. */
+  /** Registers an expected sender: windows wait for it. */
   attach(part: number): void {
     this.#part(part);
     this.#update();
   }
 
-  /** Its measured time is over: it may tell more, but no window waits for it. */
+  /** Marks the measured time of a sender as over: it may send more, but no window waits for it. */
   ended(part: number): void {
     const held = this.#part(part);
     held.awaited = false;
@@ -115,13 +114,13 @@ export class FrameMerger {
     this.#update();
   }
 
-  /** It is lost, or another has taken its place: what it told stays, and nothing is added to it. */
+  /** Closes a lost or replaced sender: its data stays, and nothing is added to it. */
   close(part: number): void {
     this.#part(part).closed = true;
     this.ended(part);
   }
 
-  /** Takes a frame in if it follows what is held; changes nothing otherwise. */
+  /** Applies a frame if it follows the retained one; changes nothing otherwise. */
   receive(from: number, bytes: Uint8Array): Received {
     const part = this.#part(from);
     const frame = readFrame(bytes, this.stats.shape);
@@ -135,15 +134,15 @@ export class FrameMerger {
   }
 
   /**
-   * Takes in a frame of several senders together, and what each says of itself: both or neither. It is not believed
-   * any more when none of them is.
+   * Applies a frame of several senders together, and the own metrics of each: both or neither. Ignored when all of the
+   * senders are.
    */
   receiveMerged(from: string, bytes: Uint8Array, own: readonly OwnPart[]): Received {
     const held = this.#parts.get(from)?.held ?? 0;
     const frame = readFrame(bytes, this.stats.shape);
     if (frame === undefined) return { held, sound: false };
     const senders = own.map(({ core }) => this.#part(core));
-    // Who has told its calls itself must not tell them again through another.
+    // A sender that sent its calls itself must not send them again through another.
     if (senders.some((one) => one.within === null && one.held > 0)) return { held, sound: true };
     const merged = this.#part(from);
     for (const sender of senders) this.#join(sender, merged);
@@ -153,7 +152,7 @@ export class FrameMerger {
       this.#update();
       return { held, sound: isSound };
     }
-    // Before the next one is read, which takes the place of its cells.
+    // Before the next frame is read, which overwrites its cells.
     this.#apply(merged, frame);
     for (const [at, sender] of senders.entries()) this.#applyOwn(sender, own[at]);
     return { held: merged.held, sound: true };
@@ -165,33 +164,33 @@ export class FrameMerger {
     this.#tellers.delete(sender);
   }
 
-  #applyOwn(part: Part, told: OwnPart | undefined): void {
-    if (told === undefined) return;
-    part.requestsWithin = Math.max(part.requestsWithin, told.requests);
-    const frame = readFrame(told.own, OWN_SHAPE);
+  #applyOwn(part: Part, own: OwnPart | undefined): void {
+    if (own === undefined) return;
+    part.requestsWithin = Math.max(part.requestsWithin, own.requests);
+    const frame = readFrame(own.own, OWN_SHAPE);
     if (frame === undefined || !follows(frame, part)) return;
-    // What is merged of it came with the calls.
+    // The merged part arrived with the calls.
     part.run.raise(frame.run, null, 0);
     for (const window of frame.load) if (window.startMs >= part.horizonMs) part.load.add(window);
     advance(part, frame);
   }
 
-  /** The load that one sender made, over time. */
+  /** Load generated by one sender, over time. */
   loadOf(part: number): WindowStore<LoadWindow> | undefined {
     return this.#parts.get(part)?.load;
   }
 
-  /** What one sender counted of the workflow as a whole. */
+  /** Counts of one sender for the workflow as a whole. */
   runOf(part: number): Tally | undefined {
     return this.#parts.get(part)?.run;
   }
 
-  /** How far one sender has come, and what it has made by then. */
+  /** Position of one sender, and its requests by then. */
   progressOf(part: number): { readonly measuredMs: number; readonly requests: number } {
     const { moment, requestsWithin, steps, within } = this.#part(part);
     const requests =
       within === null
-        ? steps.merged.reduce((sum, _, step) => sum + requestsOf(steps.told.countsOf(step)), 0)
+        ? steps.merged.reduce((sum, _, step) => sum + requestsOf(steps.received.countsOf(step)), 0)
         : requestsWithin;
     return { measuredMs: moment.measuredMs, requests };
   }
@@ -220,9 +219,9 @@ export class FrameMerger {
   }
 
   /**
-   * Windows that this part told before are below its horizon. After more than a minute without an
-   * acknowledgement one of them may come folded with its neighbours: then its new half stays out of
-   * the windows, and in the totals.
+   * Windows that this part sent before are below its horizon. After more than a minute without an acknowledgement one
+   * of them may arrive folded with its neighbours: then its new half is excluded from the windows, and included in the
+   * totals.
    */
   #addWindows(part: Part, frame: Frame): void {
     for (const window of frame.load) {
@@ -245,7 +244,7 @@ export class FrameMerger {
     this.#learnTable("groups", part, groups, stats.groupNames, (row) => stats.foldGroup(row));
   }
 
-  /** Folds the rows that miss calls, because a part gave up their name. */
+  /** Folds rows that miss calls, because a part gave up their name. */
   #learnTable(
     which: "steps" | "checks" | "groups",
     part: Part,
@@ -262,7 +261,7 @@ export class FrameMerger {
     for (const one of this.#parts.values()) one[which].follow(names);
   }
 
-  /** After every frame: one pass over those who tell, of which there may be hundreds. */
+  /** After every frame: one pass over the sending parts, of which there may be hundreds. */
   #update(): void {
     let [furthest, slowest] = [0, Number.POSITIVE_INFINITY];
     let [measuredMs, target, arrivalsWaiting] = [0, 0, 0];
@@ -319,7 +318,7 @@ function advance(part: Part, { horizonMs, moment, number }: Frame): void {
   part.horizonMs = Math.max(part.horizonMs, horizonMs);
 }
 
-/** Somebody of it is under way; somebody of it is believed. */
+/** Active while any member is; ignored once all members are. */
 function judgeMembers(merged: Part): void {
   merged.awaited = false;
   merged.closed = true;
@@ -329,7 +328,7 @@ function judgeMembers(merged: Part): void {
   }
 }
 
-/** Every number in it was told, by this frame or by one that is held. */
+/** True when every number in it was introduced by this frame or by a retained one. */
 function consistent(frame: Frame, part: Part): boolean {
   const [steps, checks, groups] = frame.names;
   const counts = [
@@ -348,13 +347,13 @@ function consistent(frame: Frame, part: Part): boolean {
 }
 
 function raiseAll(
-  { merged, told }: KnownNames,
+  { merged, received }: KnownNames,
   changed: Frame["steps"],
   wholeOf: (number: number) => Tally,
   frame: number,
 ): void {
   for (const [number, changes] of changed) {
     const into = merged[number];
-    if (into !== undefined) told.raise(number, changes, wholeOf(into), frame);
+    if (into !== undefined) received.raise(number, changes, wholeOf(into), frame);
   }
 }

@@ -1,4 +1,4 @@
-/** Frames over a network that loses, doubles, delays and reorders: nothing counted is lost or counted twice. */
+/** Frames over a network that loses, duplicates, delays and reorders: nothing counted is lost or counted twice. */
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -22,7 +22,7 @@ const moment = (window: number) => ({
   arrivalsWaiting: 1,
 });
 
-/** What was really recorded, kept apart from all of our counting. */
+/** Ground truth, kept apart from all of our counting. */
 class Truth {
   readonly requests = new Map<string, number>();
   readonly latencies = new Map<string, Histogram>();
@@ -60,7 +60,7 @@ class FakeCore {
     const { recorder } = this;
     for (let i = this.#random.below(6); i > 0; i--) {
       const step = STEPS[this.#random.below(STEPS.length)] ?? "home";
-      // Most cells rare, some common, as in life.
+      // Most cells rare, some common, as in reality.
       const latency = this.#random.below(this.#random.chance(0.5) ? 2_000 : 2_000_000);
       const kind = this.#random.below(4) - 1;
       recorder
@@ -79,7 +79,7 @@ class FakeCore {
 
 type Message = { readonly to: () => void };
 
-/** Three cores, two workers that merge them, one manager; every message may meet any fate. */
+/** Three cores, two workers that merge them, one manager; every message may be lost, duplicated or delayed. */
 class World {
   readonly truth = new Truth();
   readonly #random: Random;
@@ -105,7 +105,7 @@ class World {
     return this.#workers[core === 0 ? 0 : 1] as FrameMerger;
   }
 
-  /** Less than five seconds of windows: nobody is left behind for having stalled. */
+  /** Less than five seconds of windows: no part is left behind as stalled. */
   run(windows: number): void {
     for (; this.#window < windows; this.#window++) {
       for (const core of this.#cores) core.work();
@@ -137,7 +137,7 @@ class World {
     });
   }
 
-  /** Another leader that knows nothing: it says so when the first frame comes. */
+  /** Another leader without any frame: it says so when the first one arrives. */
   #replaceManager(): void {
     this.manager = new FrameMerger(SHAPE);
     this.#attachWorkers();
@@ -156,7 +156,7 @@ class World {
     }
   }
 
-  /** Last frames arrive; whatever else is on its way comes after them. */
+  /** Last frames arrive; all others in flight come after them. */
   end(): void {
     const late = this.#network;
     this.#network = [];
@@ -194,7 +194,7 @@ function cellsOf(histogram: Histogram): [number, number][] {
 }
 
 describe("frames over a bad network", () => {
-  it("end in the very totals and windows that were recorded, merged twice on the way (MET-2)", () => {
+  it("produce exactly the recorded totals and windows, merged twice on the way (MET-2)", () => {
     fc.assert(
       fc.property(fc.nat(), fc.integer({ min: 1, max: 45 }), (seed, windows) => {
         const world = new World(seed);
@@ -223,7 +223,7 @@ describe("frames over a bad network", () => {
     );
   });
 
-  it("keep what a lost frame told: the next one tells it again", () => {
+  it("repeat the content of a lost frame in the next one", () => {
     const core = new StatsRecorder(SHAPE);
     const receiver = new FrameMerger(SHAPE);
     const home = core.step(core.stepNumber("home", "http"));
@@ -262,7 +262,7 @@ describe("frames over a bad network", () => {
     expect(core.frame(moment(21), true).length).toBeGreaterThan(5 * (sizes[0] ?? 0));
   });
 
-  it("that follow nothing that is held are refused, and say what is", () => {
+  it("are rejected when they follow no retained frame, with the retained number", () => {
     const core = new StatsRecorder(SHAPE);
     const [first, second] = [new FrameMerger(SHAPE), new FrameMerger(SHAPE)];
     core.step(core.stepNumber("home", "http")).record(-1, 200, 1, 1, -1, -1, -1, 0, 0);
@@ -280,7 +280,7 @@ describe("frames over a bad network", () => {
     expect(second.stats.runCount("completed")).toBe(0);
   });
 
-  it("count names beyond the limit as one, of one core and of all together", () => {
+  it("count names beyond the limit as one, per core and for all together", () => {
     const merger = new FrameMerger(SHAPE);
     for (const [core, prefix] of ["item", "thing"].entries()) {
       const recorder = new StatsRecorder(SHAPE);
@@ -315,7 +315,7 @@ describe("frames over a bad network", () => {
     expect(merger.stats.horizonMs).toBe(10_000);
   });
 
-  it("that are damaged are refused without a trace, and any bytes do no harm", () => {
+  it("are rejected without effect when damaged, and arbitrary bytes do no harm", () => {
     const recorder = new StatsRecorder(SHAPE);
     recorder.step(recorder.stepNumber("home", "http")).record(0, 200, 9, 9, 1, 1, 1, 0, 0);
     recorder.metrics.series("cart", "trend", { shop: "a" }).add(3, 0);
@@ -371,7 +371,7 @@ describe("sixteen executors with different latencies", () => {
   });
 });
 
-/** Uniform, exponential, two humps, heavy tail: in turn, around 1 to 16 ms. */
+/** Uniform, exponential, bimodal, heavy tail: in turn, around 1 to 16 ms. */
 function sample(random: Random, executor: number): number {
   const scale = 1_000 * (executor + 1);
   switch (executor % 4) {
@@ -386,9 +386,9 @@ function sample(random: Random, executor: number): number {
   }
 }
 
-describe("a receiver that is late", () => {
-  /** Ticks of ten a second; `holds` is what the receiver acknowledges after each. */
-  function told(ticks: number, holds: (sent: number) => number | null): number[] {
+describe("a slow receiver", () => {
+  /** Ten ticks a second; `holds`: the acknowledgement of the receiver after each. */
+  function framesSent(ticks: number, holds: (sent: number) => number | null): number[] {
     const recorder = new StatsRecorder(SHAPE);
     const sent: number[] = [];
     for (let tick = 0; tick < ticks; tick++) {
@@ -402,17 +402,17 @@ describe("a receiver that is late", () => {
   }
 
   it("gets one frame a second instead of ten, which would grow while they wait", () => {
-    expect(told(100, (sent) => sent)).toHaveLength(100);
-    expect(told(100, (sent) => Math.max(0, sent - 5))).toHaveLength(100);
-    const silent = told(111, () => null);
+    expect(framesSent(100, (sent) => sent)).toHaveLength(100);
+    expect(framesSent(100, (sent) => Math.max(0, sent - 5))).toHaveLength(100);
+    const silent = framesSent(111, () => null);
     expect(silent.slice(0, 12)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20]);
     expect(silent).toHaveLength(21);
   });
 
-  it("gets ten again when it has caught up, and when it holds nothing but is there", () => {
-    const caughtUp = told(60, (sent) => (sent < 13 ? null : sent));
+  it("gets ten again when it has caught up, and when it retains nothing but responds", () => {
+    const caughtUp = framesSent(60, (sent) => (sent < 13 ? null : sent));
     expect(caughtUp.slice(-5)).toEqual([55, 56, 57, 58, 59]);
-    const another = told(60, (sent) => (sent < 13 ? null : 0));
+    const another = framesSent(60, (sent) => (sent < 13 ? null : 0));
     expect(another.slice(-5)).toEqual([55, 56, 57, 58, 59]);
   });
 });

@@ -1,7 +1,7 @@
 /**
- * Statistics as bytes. A frame has a number and tells everything that changed after an earlier one,
- * the last that its receiver has acknowledged; values are absolute, windows are told once they are
- * complete. One that is written against nothing is full: it tells all there is.
+ * Statistics as bytes. A numbered frame contains all changes after an earlier one, the last that its receiver has
+ * acknowledged; values are absolute, and windows are included once they are complete. A frame written against nothing
+ * is full: it contains everything.
  *
  *   sender                                                  receiver
  *     frame 1, against 0 (full) ───────────────────────────▶  holds 1
@@ -9,10 +9,10 @@
  *     frame 2, against 1  ──────── lost ───────╳
  *     frame 3, against 1 ──────────────────────────────────▶  holds 3
  *     frame 3 again, or frame 2 late ──────────────────────▶  holds 3: nothing changes
- *     frame 9, against 8 ──────────────────────────────────▶  knows no 8: refuses, holds 3
+ *     frame 9, against 8 ──────────────────────────────────▶  knows no 8: rejects, holds 3
  *
- * So no lost, late, doubled or reordered frame changes a total or a window. Times are those of the
- * sender's measured time: when a frame arrives does not matter.
+ * So no lost, late, duplicated or reordered frame changes a total or a window. Times are measured times of the sender:
+ * the arrival time of a frame does not matter.
  */
 
 import { ByteReader, ByteWriter } from "../../base/bytes.ts";
@@ -42,19 +42,19 @@ import {
 } from "./workflow-stats.ts";
 
 const FRAME_VERSION = 8;
-/** Frames that may wait for an acknowledgement, 100 s of them; behind more, the next one is full. */
+/** Frames that may wait for an acknowledgement, 100 s of them; beyond that the next one is full. */
 const UNACKNOWLEDGED_MAX = 1_000;
 /**
- * Frames under way, a second of them, behind which a receiver is late; it then gets one a second. What it has not
- * acknowledged is told again in each, so ten a second would grow, in the memory of the sender, faster than it reads.
+ * Unacknowledged frames, a second of them, beyond which a receiver is slow; it then gets one a second. Each frame
+ * repeats unacknowledged changes, so ten a second would grow, in the memory of the sender, faster than it reads.
  */
 const UNDER_WAY_MAX = 10;
 const LATE_EVERY = 10;
 /** Windows of one step in one frame: all folded ones and all recent ones. */
 const WINDOWS_TOLD_MAX = WINDOWS_MAX + 1_000;
 
-/** How much of a table of names a frame had told. */
-interface ToldNames {
+/** How much of a table of names a frame contained. */
+interface SentNames {
   readonly names: number;
   readonly folds: number;
   /** Version of the names given up. */
@@ -62,12 +62,12 @@ interface ToldNames {
 }
 
 const NONE_GIVEN_UP = new Uint8Array(0);
-const NO_NAMES: ToldNames = { names: 0, folds: 0, givenUp: 0 };
+const NO_NAMES: SentNames = { names: 0, folds: 0, givenUp: 0 };
 
-/** What a frame had told of things that only grow in number. */
+/** Position of a frame in the append-only lists. */
 interface Mark {
   readonly frame: number;
-  readonly names: readonly [steps: ToldNames, checks: ToldNames, groups: ToldNames];
+  readonly names: readonly [steps: SentNames, checks: SentNames, groups: SentNames];
   readonly samples: number;
   readonly horizonMs: number;
 }
@@ -85,7 +85,7 @@ export class FrameWriter {
   readonly #writer = new ByteWriter(4_096);
   #marks: Mark[] = [];
   #held = 0;
-  /** Frames that the receiver has said nothing about. */
+  /** Frames without an acknowledgement. */
   #underWay = 0;
   #passedOver = 0;
 
@@ -93,14 +93,14 @@ export class FrameWriter {
     this.#stats = stats;
   }
 
-  /** The receiver says which frame it holds; 0 for none. A late word only makes a frame longer. */
+  /** Records the frame that the receiver retains; 0 for none. A late acknowledgement only makes a frame longer. */
   acknowledged(frame: number): void {
     this.#held = frame;
-    // Whoever holds nothing has heard of us all the same.
+    // A receiver that retains nothing has responded all the same.
     this.#underWay = frame === 0 ? 0 : Math.max(0, this.#stats.nextFrame - 1 - frame);
   }
 
-  /** Asked when one could be written, ten times a second: not always while the receiver is late. */
+  /** Called when a frame could be written, ten times a second: false at times while the receiver is slow. */
   isDue(): boolean {
     if (this.#underWay <= UNDER_WAY_MAX || ++this.#passedOver >= LATE_EVERY) {
       this.#passedOver = 0;
@@ -109,7 +109,7 @@ export class FrameWriter {
     return false;
   }
 
-  /** `full`: against nothing, whatever the receiver holds. */
+  /** `full`: against nothing, whatever the receiver retains. */
   write(full = false): Uint8Array {
     const stats = this.#stats;
     const writer = this.#writer;
@@ -152,11 +152,11 @@ export class FrameWriter {
     const complete = <Content>(store: WindowStore<Content>) =>
       fromMs >= stats.horizonMs ? [] : store.over(fromMs, stats.horizonMs);
     writeWindows(writer, complete(stats.load), writeLoadWindow);
-    const told = stats.stepNames.list
+    const sent = stats.stepNames.list
       .map((_, step) => ({ step, windows: complete(stats.windowsOf(step)) }))
       .filter(({ windows }) => windows.length > 0);
-    writer.varint(told.length);
-    for (const { step, windows } of told) {
+    writer.varint(sent.length);
+    for (const { step, windows } of sent) {
       writer.varint(step);
       writeWindows(writer, windows, writeStepWindow);
     }
@@ -165,7 +165,11 @@ export class FrameWriter {
   #remember(): void {
     const { checkNames, groupNames, horizonMs, nextFrame: frame, stepNames } = this.#stats;
     const samples = this.#stats.samples.list.length;
-    const names = [toldOf(stepNames), toldOf(checkNames), toldOf(groupNames)] as const;
+    const names = [
+      sentNamesOf(stepNames),
+      sentNamesOf(checkNames),
+      sentNamesOf(groupNames),
+    ] as const;
     this.#marks = this.#marks.filter((mark) => mark.frame >= this.#held).slice(-UNACKNOWLEDGED_MAX);
     this.#marks.push({ frame, names, samples, horizonMs });
     this.#stats.nextFrame++;
@@ -181,25 +185,25 @@ function writeMoment(writer: ByteWriter, { horizonMs, moment }: WorkflowStats): 
   writer.varint(Math.round(horizonMs / WINDOW_MS));
 }
 
-function toldOf({ folds, givenUp, list }: NameTable): ToldNames {
+function sentNamesOf({ folds, givenUp, list }: NameTable): SentNames {
   return { names: list.length, folds: folds.length, givenUp: givenUp?.version ?? 0 };
 }
 
 function writeNames(
   writer: ByteWriter,
   { folds, givenUp, list }: NameTable,
-  told: ToldNames,
+  sent: SentNames,
 ): void {
-  writer.varint(told.names);
-  writer.varint(list.length - told.names);
-  for (const name of list.slice(told.names)) writeName(writer, name);
-  writer.varint(told.folds);
-  writer.varint(folds.length - told.folds);
-  for (const { from, into } of folds.slice(told.folds)) {
+  writer.varint(sent.names);
+  writer.varint(list.length - sent.names);
+  for (const name of list.slice(sent.names)) writeName(writer, name);
+  writer.varint(sent.folds);
+  writer.varint(folds.length - sent.folds);
+  for (const { from, into } of folds.slice(sent.folds)) {
     writer.varint(from);
     writer.varint(into);
   }
-  const isNew = givenUp !== null && givenUp.version > told.givenUp;
+  const isNew = givenUp !== null && givenUp.version > sent.givenUp;
   writer.bytes(isNew ? givenUp.bytes : NONE_GIVEN_UP);
 }
 
@@ -231,7 +235,7 @@ function writeWindows<Content>(
 
 type Numbered<Item> = readonly (readonly [number: number, item: Item])[];
 
-/** One frame, read and sound in itself. */
+/** One decoded and validated frame. */
 export interface Frame {
   readonly number: number;
   /** The frame it is written against; 0 when it is full. */
@@ -249,18 +253,18 @@ export interface Frame {
   readonly windows: Numbered<readonly Window<StepWindow>[]>;
 }
 
-/** Names from a number on, and what is new about which of them are kept. */
+/** Names from a number on, and changes in which of them are kept. */
 export interface NewNames {
   readonly from: number;
   readonly list: readonly Name[];
   /** Rows that were folded, from a number on. */
   readonly foldsFrom: number;
   readonly folds: readonly Fold[];
-  /** Names that the sender gave up so far; null when the frame does not say. */
+  /** Names that the sender gave up so far; null when the frame omits them. */
   readonly givenUp: Uint8Array | null;
 }
 
-/** Undefined when the bytes are not a frame of this version and shape. Its cells stand until the next is read. */
+/** Undefined when the bytes are not a frame of this version and shape. Its cells are valid until the next is read. */
 export function readFrame(bytes: Uint8Array, shape: StatsShape): Frame | undefined {
   beginCells();
   const reader = new ByteReader(bytes);

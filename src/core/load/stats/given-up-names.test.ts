@@ -1,4 +1,4 @@
-/** Names beyond the limit, on several cores and over workers: a row that is shown has all calls of its name. */
+/** Names beyond the limit, on several cores and over workers: a visible row has all calls of its name. */
 
 import { describe, expect, it } from "vitest";
 import { Random } from "../../base/random.ts";
@@ -74,7 +74,7 @@ class Truth {
   }
 }
 
-/** A worker that merges its cores and reports on, over a network that loses frames. */
+/** A worker that merges its cores and forwards the result, over a network that loses frames. */
 class Worker {
   readonly merger = new FrameMerger(SHAPE);
   readonly writer = new FrameWriter(this.merger.stats);
@@ -96,7 +96,7 @@ class Worker {
   }
 }
 
-/** Every row that is shown has all calls of its name, and nothing is lost. */
+/** Every visible row has all calls of its name, and nothing is lost. */
 function expectWholeRows(stats: WorkflowStats, truth: Truth): void {
   let shown = 0;
   let all = 0;
@@ -116,7 +116,7 @@ function expectWholeRows(stats: WorkflowStats, truth: Truth): void {
     expect(totals.latency.sum, name).toBe(sum);
   }
   expect(all).toBe(truth.all);
-  // Names that every core kept stay, as long as the limit of the merged table lets them.
+  // Names that every core kept stay, up to the limit of the merged table.
   expect(shown).toBeGreaterThan(0);
   const other = stats.stepNames.numberOf(OTHER_NAME);
   const inWindows = stats.windowsOf(other).list();
@@ -186,7 +186,7 @@ describe("names beyond the limit", () => {
         expect(merger.stats.step(number).requests, name).toBe(/^GET .(0|250)$/.test(name) ? 1 : 2);
   });
 
-  it("of set-up are counted apart from those of iterations", () => {
+  it("of setup are counted separately from those of iterations", () => {
     const recorder = new StatsRecorder(SHAPE);
     for (let i = 0; i < NAMES_MAX; i++) recorder.stepNumber(`n${i}`, "http");
     const beside = recorder.stepNumber("beyond", "http", { [PHASE_TAG]: "setup" });
@@ -196,7 +196,7 @@ describe("names beyond the limit", () => {
 });
 
 describe("a filter of given-up names", () => {
-  it("has every name that was added, and few others", () => {
+  it("contains every added name, and few others", () => {
     const [one, two] = [new GivenUpNames(), new GivenUpNames()];
     for (let i = 0; i < 250; i++) one.add(`GET /items/${i}`);
     for (let i = 250; i < 500; i++) two.add(`GET /items/${i}`);

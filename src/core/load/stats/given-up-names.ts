@@ -1,7 +1,7 @@
 /**
- * Names that a part of a run does not keep apart, as a Bloom filter: of a fixed size however many there are, the union
- * of two is a bitwise or, and it never denies a name that was added. A false hit merges one row more into "(other)"
- * than necessary; it never leaves calls out of a row that is shown.
+ * Names that a part of a run does not count separately, as a Bloom filter: of a fixed size however many there are, the
+ * union of two is a bitwise or, and it never denies a name that was added. A false hit merges one more row into
+ * "(other)" than necessary; it never removes calls from a visible row.
  */
 
 /** 16,384 bits: a false hit in 2,000 at 500 names, in 40 at 2,000; beyond 10,000 nearly every name is one. */
@@ -15,7 +15,7 @@ export class GivenUpNames {
   /** Changes so far. */
   version = 0;
 
-  /** For a frame; not to be changed. */
+  /** For a frame; must not be modified. */
   get bytes(): Uint8Array {
     return this.#bits;
   }
@@ -38,7 +38,7 @@ export class GivenUpNames {
     }
   }
 
-  /** Whether a name was added; now and then true for one that was not. */
+  /** Whether a name was added; rarely true for one that was not. */
   has(key: string): boolean {
     return this.#each(key, (at, bit) => ((this.#bits[at] as number) & bit) !== 0);
   }

@@ -1,4 +1,4 @@
-/** How long groups of calls took: the whole of an iteration, and the groups its author named. */
+/** Durations of groups of calls: the whole of an iteration, and the groups its author named. */
 
 import type { Histogram } from "./histogram.ts";
 import { Tally, type TallyShape } from "./tally.ts";
@@ -19,11 +19,11 @@ const FAILED_ACTIVE = 3;
 export class GroupRecorder {
   readonly #counts = new Float64Array(GROUP_SHAPE.counts);
   readonly #all = new TwinRecorder();
-  /** Of those that failed: durations of the others are all without these. */
+  /** Durations of failed ones; those of successes are all minus these. */
   readonly #failed = new TwinRecorder();
   #changed = false;
 
-  /** Microseconds; `active` leaves declared pauses out. An iteration fails by not completing. */
+  /** Microseconds; `active` excludes declared pauses. An iteration fails by not completing. */
   record(failed: boolean, durationUs: number, activeUs: number): void {
     const outcome = failed ? FAILED : OK;
     this.#counts[outcome] = (this.#counts[outcome] ?? 0) + 1;
@@ -32,7 +32,7 @@ export class GroupRecorder {
     if (failed) this.#failed.record(durationUs, activeUs);
   }
 
-  /** Adds what was recorded since the last time to the totals, to be told by this frame. */
+  /** Adds the values recorded since the last fold to the totals, to be reported by this frame. */
   fold({ tally }: GroupTotals, frame: number): void {
     if (!this.#changed) return;
     this.#changed = false;
@@ -44,7 +44,7 @@ export class GroupRecorder {
   }
 }
 
-/** A group's tally by the names of what is in it. */
+/** A group's tally with named fields. */
 export class GroupTotals {
   readonly tally = new Tally(GROUP_SHAPE);
 
@@ -65,7 +65,7 @@ export class GroupTotals {
     return this.#histogram(ACTIVE);
   }
 
-  /** Of those that did not fail; extremes are known to the width of a cell once something failed. */
+  /** Durations of successful ones; extremes are known to the width of a cell once something failed. */
   get okDuration(): Histogram {
     return without(this.duration, this.#histogram(FAILED_DURATION));
   }

@@ -1,13 +1,13 @@
-/** Loops over the cells of one page of a histogram, each over one kind of array and with little in it. */
+/** Loops over the cells of one page of a histogram, each small and over one kind of array. */
 
 export const CELLS_PER_PAGE = 1024;
-/** Counts of one page. Most take 16 bits: caches hold four times as many, and merging waits for little else. */
+/** Counts of one page. Most take 16 bits: caches fit four times as many, and memory dominates merging. */
 export type Page = Uint16Array | Float64Array;
 export const COUNT_MAX_NARROW = 0xffff;
-/** Cells that are added up before it is asked whether a percentile lies among them. */
+/** Cells that are summed before checking whether a percentile lies among them. */
 export const BLOCK_CELLS = 8;
 
-/** Of `BLOCK_CELLS` cells. Written out: adding takes a third of the time of a loop, and screens ask for all steps. */
+/** Sum of `BLOCK_CELLS` cells. Unrolled: a third of the time of a loop, and screens need all steps. */
 export function blockSum(cells: Page, from: number): number {
   return (
     (cells[from] as number) +
@@ -21,7 +21,7 @@ export function blockSum(cells: Page, from: number): number {
   );
 }
 
-/** Behind the last of ascending cells that lie in the page of the first. */
+/** End of the ascending cells that lie in the page of the first. */
 export function endOfPage(cells: Uint16Array, from: number, to: number): number {
   const next = ((cells[from] as number) | (CELLS_PER_PAGE - 1)) + 1;
   let end = from + 1;
@@ -29,7 +29,7 @@ export function endOfPage(cells: Uint16Array, from: number, to: number): number 
   return end;
 }
 
-/** Of the page that begins at `start`, up to the first that does not fit; where that is. */
+/** Raises the page that begins at `start` up to the first count that does not fit, and returns its position. */
 export function raiseNarrow(
   held: Uint16Array,
   start: number,
@@ -39,11 +39,11 @@ export function raiseNarrow(
   to: number,
 ): number {
   for (let i = from; i < to; i++) {
-    const told = counts[i] as number;
-    if (told > COUNT_MAX_NARROW) return i;
+    const target = counts[i] as number;
+    if (target > COUNT_MAX_NARROW) return i;
     const at = start + ((cells[i] as number) & (CELLS_PER_PAGE - 1));
     const before = held[at] as number;
-    const count = Math.max(before, told);
+    const count = Math.max(before, target);
     held[at] = count;
     counts[i] = count - before;
   }
@@ -66,7 +66,7 @@ export function raiseWide(
   }
 }
 
-/** Up to the first that does not fit; where that is. */
+/** Adds up to the first count that does not fit, and returns its position. */
 export function addNarrow(
   held: Uint16Array,
   cells: Uint16Array,

@@ -34,7 +34,7 @@ function cells(histogram: Histogram): [number, number][] {
 }
 
 describe("cells", () => {
-  it("hold their values, ascend, and are at most 0.1 % wide above 1024", () => {
+  it("contain their values, ascend, and are at most 0.1 % wide above 1024", () => {
     fc.assert(
       fc.property(value, value, (a, b) => {
         const cell = cellOf(a);
@@ -57,7 +57,7 @@ describe("cells", () => {
 });
 
 describe("a histogram", () => {
-  it("counts in a cell what takes more than 16 and 32 bits, added, merged and raised", () => {
+  it("counts beyond 16 and 32 bits in a cell, when added, merged and raised", () => {
     const times = fc.integer({ min: 0, max: 2 ** 33 });
     const cell = fc.nat(3);
     fc.assert(
@@ -78,7 +78,7 @@ describe("a histogram", () => {
     );
   });
 
-  it("without a part is what the rest alone would have been", () => {
+  it("equals the rest alone after a part is subtracted", () => {
     const value = fc.oneof(fc.nat(3_000), fc.nat(2 ** 31));
     const times = fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 2 ** 18 }));
     const values = fc.array(fc.tuple(value, times), { maxLength: 20 });
@@ -198,7 +198,7 @@ describe("a histogram", () => {
     );
   });
 
-  it("counts what lies at or below a value, and forgets when cleared", () => {
+  it("counts values at or below a limit, and resets when cleared", () => {
     const histogram = of([1, 2, 3, 1_000, 5_000_000]);
     expect([0, 2, 999, 1_000, 1e9].map((at) => histogram.countAtOrBelow(at))).toEqual([
       0, 2, 3, 4, 5,

@@ -53,7 +53,7 @@ function leadingZeros53(value: number): number {
   return Math.clz32(Math.floor(value / 0x1_0000_0000)) - 11;
 }
 
-/** Widths of cells by their page: a power that is looked up costs a tenth of one that is worked out. */
+/** Widths of cells by their page: a lookup costs a tenth of computing the power. */
 const WIDTHS = Float64Array.from({ length: PAGES_MAX }, (_, page) => 2 ** Math.max(0, page - 1));
 
 /** The page of a cell. */
@@ -82,7 +82,7 @@ export function cellMiddle(cell: number): number {
   return cellLow(cell) + (cellWidth(cell) - 1) / 2;
 }
 
-/** How many of `count` values there are up to that of a fraction; without one, more than there are. */
+/** Rank of a fraction among `count` values; without one, beyond the last. */
 export function rankOf(fraction: number | undefined, count: number): number {
   return fraction === undefined
     ? Number.POSITIVE_INFINITY
@@ -91,7 +91,7 @@ export function rankOf(fraction: number | undefined, count: number): number {
 
 export class Histogram {
   readonly #pages: (Page | undefined)[] = new Array(PAGES_MAX).fill(undefined);
-  /** How many values lie in each page: percentiles pass over pages without one of them. */
+  /** Number of values in each page: percentiles skip empty pages. */
   readonly #pageCounts = new Float64Array(PAGES_MAX);
   #count = 0;
   #sum = 0;
@@ -120,7 +120,7 @@ export class Histogram {
     this.addMoments(value * times, value, value);
   }
 
-  /** The count of one cell grows; sum and extremes are given apart by `addMoments`. */
+  /** Increases the count of one cell; sum and extremes are added separately by `addMoments`. */
   addToCell(cell: number, times: number): void {
     assert(cell < CELLS_MAX, "a cell lies inside the histogram");
     const page = cell >>> PAGE_BITS;
@@ -131,7 +131,7 @@ export class Histogram {
     this.#count += times;
   }
 
-  /** The same of many, ascending, or of a stretch of them. */
+  /** Adds many cells, ascending, or a range of them. */
   addCells(cells: Uint16Array, counts: Float64Array, from = 0, to = cells.length): void {
     for (let at = from; at < to; ) {
       const page = pageOf(cells[at] as number);
@@ -142,9 +142,9 @@ export class Histogram {
   }
 
   /**
-   * Raises cells, those of a stretch of them, to what they are told to count, and those of the whole, if there is one,
-   * by as much; `counts` are by how much, then. Page by page, and each in a loop of its own: that waits for memory,
-   * and little work between two cells lets a processor wait for several at once.
+   * Raises a range of cells to absolute counts, and the cells of the whole, if given, by the same differences, which
+   * replace `counts`. Works page by page in separate loops: they are bound by memory latency, and little work between
+   * two cells lets the CPU overlap several loads.
    */
   raiseCells(
     cells: Uint16Array,
@@ -202,14 +202,14 @@ export class Histogram {
     return cells;
   }
 
-  /** Of a page that is open. */
+  /** Sets a count in an allocated page. */
   #set(page: number, at: number, count: number): void {
     const fits = (count & COUNT_MAX_NARROW) === count;
     const cells = fits ? (this.#pages[page] as Page) : this.#widened(page);
     cells[at] = count;
   }
 
-  /** The page with room for any count. */
+  /** The page widened for any count. */
   #widened(page: number): Float64Array {
     const cells = this.#pages[page] as Page;
     if (cells instanceof Float64Array) return cells;
@@ -235,7 +235,7 @@ export class Histogram {
     this.addMoments(other.#sum, other.#min, other.#max);
   }
 
-  /** What is here and not in `part`, of which every value is here too; extremes to a cell's width. */
+  /** Values here that are not in `part`, which must be a subset; extremes to a cell's width. */
   without(part: Histogram): Histogram {
     const rest = new Histogram();
     for (let page = 0; page < PAGES_MAX; page++) {
@@ -255,7 +255,7 @@ export class Histogram {
     return rest;
   }
 
-  /** Takes so many from the cells of a page, no more than there are; how many that were. */
+  /** Subtracts counts from the cells of a page, no more than there are; returns how many. */
   #take(page: number, counts: Page): number {
     const cells = this.#pages[page];
     if (cells === undefined) return 0;
@@ -271,7 +271,7 @@ export class Histogram {
     return taken;
   }
 
-  /** The lowest cell that holds anything; there is one. */
+  /** The lowest non-empty cell; the histogram must not be empty. */
   #firstCell(): number {
     const page = this.#pageCounts.findIndex((count) => count > 0);
     return (page << PAGE_BITS) + (this.#pages[page] as Page).findIndex((count) => count > 0);
@@ -291,7 +291,7 @@ export class Histogram {
     });
   }
 
-  /** Counts of cells from `first` on, many of them zero: for whoever reads all cells every second. */
+  /** Visits the counts of cells from `first` on, many of them zero: for readers of all cells every second. */
   forEachPage(visit: (first: number, counts: Page) => void): void {
     for (let page = 0; page < PAGES_MAX; page++) {
       const cells = this.#pages[page];

@@ -1,4 +1,4 @@
-/** What one sender has told of steps, checks or groups, and their rows in the merged stats. */
+/** Steps, checks or groups received from one sender, and their rows in the merged stats. */
 
 import type { NewNames } from "./frames.ts";
 import { GivenUpNames } from "./given-up-names.ts";
@@ -9,16 +9,16 @@ import { ToldTallies } from "./told-tallies.ts";
 export class KnownNames {
   /** Rows of the merged stats, by the sender's numbers. */
   readonly merged: number[] = [];
-  readonly told: ToldTallies;
+  readonly received: ToldTallies;
   #givenUp: GivenUpNames | null = null;
-  /** Folds of the sender that were followed. */
+  /** Number of applied folds of the sender. */
   #folds = 0;
 
   constructor(shape: TallyShape) {
-    this.told = new ToldTallies(shape);
+    this.received = new ToldTallies(shape);
   }
 
-  /** How many names are known with those of a frame; null when the frame does not follow what is known. */
+  /** Number of known names including those of a frame; null when the frame does not follow them. */
   countWith({ folds, foldsFrom, from, list }: NewNames): number | null {
     if (from > this.merged.length || foldsFrom > this.#folds) return null;
     const count = Math.max(this.merged.length, from + list.length);
@@ -27,17 +27,17 @@ export class KnownNames {
     return areKnown ? count : null;
   }
 
-  /** Takes in what is new; returns the rows that miss calls of this sender. */
+  /** Applies new names; returns the rows that miss calls of this sender. */
   learn({ folds, foldsFrom, from, givenUp, list }: NewNames, names: NameTable): number[] {
     for (let at = this.merged.length - from; at < list.length; at++) {
       const { name, protocol, tags } = list[at] as Name;
       this.merged.push(names.numberOf(name, protocol, tags));
-      this.told.push();
+      this.received.push();
     }
     const rows: number[] = [];
     for (const fold of folds.slice(this.#folds - foldsFrom)) {
       this.#folds++;
-      this.told.fold(fold.from, fold.into);
+      this.received.fold(fold.from, fold.into);
       rows.push(this.merged[fold.from] as number);
     }
     if (givenUp === null) return rows;
@@ -54,7 +54,7 @@ export class KnownNames {
     return [...names.among(this.#givenUp)].filter((row) => !this.merged.includes(row));
   }
 
-  /** Counts what was told of folded rows where they are counted now. */
+  /** Moves the received values of folded rows to the rows that count them now. */
   follow({ folds }: NameTable): void {
     const into = new Map(folds.map((fold) => [fold.from, fold.into]));
     for (const [at, row] of this.merged.entries()) this.merged[at] = into.get(row) ?? row;

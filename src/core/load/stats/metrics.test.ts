@@ -20,7 +20,7 @@ function recording(): { readonly totals: MetricTotals; readonly recorder: Metric
 }
 
 describe("custom metrics", () => {
-  it("count, gauge, rate and trend across cores, and may come twice", () => {
+  it("count, gauge, rate and trend across cores, and may arrive twice", () => {
     const merged = new MetricTotals();
     for (const core of [0, 1]) {
       const { recorder, totals } = recording();
@@ -48,7 +48,7 @@ describe("custom metrics", () => {
     expect(merged.list()).toHaveLength(6);
   });
 
-  it("refuse what they cannot take", () => {
+  it("reject invalid values", () => {
     const { recorder, totals } = recording();
     expect(recorder.series("c", "counter").add(-1, 0)).toBe(false);
     expect(recorder.series("t", "trend").add(Number.NaN, 0)).toBe(false);
@@ -57,7 +57,7 @@ describe("custom metrics", () => {
     expect(recorder.series("g", "gauge").add(-1, 0)).toBe(true);
   });
 
-  it("are told only when they changed, and tags in any order are one series", () => {
+  it("are sent only when they changed, and tags in any order are one series", () => {
     const { recorder, totals } = recording();
     const one = recorder.series("c", "counter", { a: "1", b: "2" });
     expect(recorder.series("c", "counter", { b: "2", a: "1" })).toBe(one);
@@ -86,7 +86,7 @@ describe("custom metrics", () => {
     expect(merged.list().length).toBeLessThanOrEqual(SERIES_MAX + 101);
   });
 
-  it("cut names and tags that are data, so that a frame stays readable", () => {
+  it("truncate names and tags that contain data, so that a frame stays readable", () => {
     const { recorder, totals } = recording();
     const long = "ü".repeat(5_000);
     for (const end of ["a", "b"])

@@ -33,7 +33,7 @@ const TREND_SCALE = 1_000;
 const METRIC_KINDS = ["counter", "gauge", "rate", "trend"] as const;
 type MetricKind = (typeof METRIC_KINDS)[number];
 
-/** What is known of one series, of one core or of all. */
+/** Total of one series, of one core or of all. */
 export interface MetricTotal {
   readonly name: string;
   readonly kind: MetricKind;
@@ -43,18 +43,18 @@ export interface MetricTotal {
   /** Rate. */
   hits: number;
   total: number;
-  /** Gauge; `at` is the time of the last. */
+  /** Gauge; `at`: time of the last value. */
   last: number;
   min: number;
   max: number;
   at: number;
   /** Trend: in thousandths (`TREND_SCALE`). */
   readonly trend: TrackedHistogram;
-  /** The frame that first tells the last change. */
+  /** The first frame that reports the last change. */
   changedIn: number;
 }
 
-/** What one frame says of one series, read and sound. */
+/** Changes of one series in one frame, decoded and validated. */
 export interface MetricChanges extends Pick<MetricTotal, "name" | "kind" | "tags"> {
   /** Counter: sum. Gauge: last, min, max, time of the last. Rate: hits, total. Trend: none. */
   readonly values: readonly number[];
@@ -69,7 +69,7 @@ export class MetricTotals {
     return [...this.#series.values(), ...this.#overflow.values()];
   }
 
-  /** A series, made when it is first asked for; one that many share when there are too many. */
+  /** A series, created on first use; a shared one when there are too many. */
   totalOf(name: string, kind: MetricKind, tags: Tags): MetricTotal {
     const known = this.#series.get(keyOf(name, kind, tags));
     if (known !== undefined) return known;
@@ -111,7 +111,7 @@ export class MetricTotals {
     }
   }
 
-  /** Raises a series to what a frame says, and by as much the whole that this is a part of. */
+  /** Raises a series to the values of a frame, and the whole that this is a part of by the same differences. */
   raise({ kind, name, tags, trend, values }: MetricChanges, whole: MetricTotals, frame: number) {
     const [held, into] = [this.totalOf(name, kind, tags), whole.totalOf(name, kind, tags)];
     const [first = 0, second = 0, third = 0, at = 0] = values;
@@ -190,7 +190,7 @@ export function findMetric(
 /** One series on its core. Keep the handle: adding to it costs no lookup. */
 class MetricSeries {
   readonly #total: MetricTotal;
-  /** Up to now; the total is as of the last fold. */
+  /** Current values; the total is as of the last fold. */
   readonly #now: MetricTotal;
   readonly #trend: CellRecorder | null;
   #changed = false;
@@ -202,8 +202,8 @@ class MetricSeries {
   }
 
   /**
-   * A rate takes 1 (hit) or 0; counters and trends take zero or more; a gauge any number. False, and
-   * nothing recorded, for anything else.
+   * A rate takes 1 (hit) or 0; counters and trends take zero or more; a gauge any number. Returns false and records
+   * nothing for anything else.
    */
   add(value: number, nowMs: number): boolean {
     const total = this.#now;
@@ -254,7 +254,7 @@ export class MetricRecorder {
     return series;
   }
 
-  /** What was added since the last time is to be told by this frame. */
+  /** Marks the values added since the last fold to be reported by this frame. */
   fold(frame: number): void {
     for (const series of this.#series.values()) series.fold(frame);
   }

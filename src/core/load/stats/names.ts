@@ -15,9 +15,9 @@
 import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
 import { GivenUpNames } from "./given-up-names.ts";
 
-/** Steps of a workflow that are kept apart; and so many groups, and so many checks. */
+/** Steps of a workflow that are kept separately; the same limit applies to groups and to checks. */
 export const NAMES_MAX = 500;
-/** Of those, steps named by their call: an address may hold an id. */
+/** Limit among those for steps named by their call: an address may contain an id. */
 export const UNNAMED_MAX = 200;
 export const OTHER_NAME = "(other)";
 /** Tag of calls beside the iterations, such as those of setup: their "(other)" is a row of its own. */
@@ -25,7 +25,7 @@ export const PHASE_TAG = "phase";
 /** Rows named "(other)": of the iterations, and of each phase beside them. */
 const OTHERS_MAX = 8;
 export const ROWS_MAX = NAMES_MAX + OTHERS_MAX;
-/** Longer texts are cut: a name is no place for data. */
+/** Longer texts are truncated: names are not meant for data. */
 const TEXT_LENGTH_MAX = 256;
 export const TEXT_BYTES_MAX = 3 * TEXT_LENGTH_MAX;
 const TAGS_MAX = 32;
@@ -33,7 +33,7 @@ const TAGS_MAX = 32;
 export type Tags = Readonly<Record<string, string>>;
 export const NO_TAGS: Tags = {};
 
-/** A step; groups and checks are their name alone. Equal names with other tags are apart. */
+/** A step; groups and checks have only a name. Equal names with other tags are different. */
 export interface Name {
   readonly name: string;
   readonly protocol: string;
@@ -49,7 +49,7 @@ export interface Fold {
 export class NameTable {
   readonly #list: Name[] = [];
   readonly #numbers = new Map<string, number>();
-  /** By their phase; that of the iterations is "". */
+  /** By phase; that of the iterations is "". */
   readonly #others = new Map<string, number>();
   readonly #folds: Fold[] = [];
   readonly #folded = new Set<number>();
@@ -69,7 +69,7 @@ export class NameTable {
     return this.#list[number]?.name ?? OTHER_NAME;
   }
 
-  /** Names beyond the limit were seen, here or by a part that reported so. */
+  /** True when names beyond the limit were seen, here or by a part that reported so. */
   get overflowed(): boolean {
     return this.#others.size > 0;
   }
@@ -88,7 +88,7 @@ export class NameTable {
     return this.#list.push(short) - 1;
   }
 
-  /** Counts a name under "(other)"; the number of that. */
+  /** Counts a name under "(other)"; returns its number. */
   giveUp(name: string, protocol: string, tags: Tags): number {
     const short = { name: clip(name), protocol: clip(protocol), tags: clipTags(tags) };
     this.givenUp ??= new GivenUpNames();
@@ -111,12 +111,12 @@ export class NameTable {
     return this.#folded.has(number);
   }
 
-  /** Rows that were folded, in that order. */
+  /** Folded rows, in order of folding. */
   get folds(): readonly Fold[] {
     return this.#folds;
   }
 
-  /** Counts a row that had a number under "(other)" from now on; the number of that. */
+  /** Counts a numbered row under "(other)" from now on; returns its number. */
   fold(from: number): number {
     const name = this.#list[from];
     if (name === undefined || name.name === OTHER_NAME || this.#folded.has(from)) return from;
@@ -127,7 +127,7 @@ export class NameTable {
     return into;
   }
 
-  /** Rows with a name that these may include; "(other)" is none of them. */
+  /** Rows whose name the filter may include, except "(other)". */
   *among(names: GivenUpNames): Iterable<number> {
     for (const [number, { name, tags }] of this.#list.entries())
       if (name !== OTHER_NAME && !this.#folded.has(number) && names.has(keyOf(name, tags)))
@@ -141,7 +141,7 @@ export function writeName(writer: ByteWriter, { name, protocol, tags }: Name): v
   writeTags(writer, tags);
 }
 
-/** Undefined when the bytes are no name. */
+/** Undefined when the bytes are not a name. */
 export function readName(reader: ByteReader): Name | undefined {
   const name = reader.text(TEXT_BYTES_MAX);
   const protocol = reader.text(TEXT_BYTES_MAX);
@@ -158,7 +158,7 @@ export function writeTags(writer: ByteWriter, tags: Tags): void {
   }
 }
 
-/** Undefined when the bytes are no tags. */
+/** Undefined when the bytes are not tags. */
 export function readTags(reader: ByteReader): Tags | undefined {
   const count = reader.varint();
   if (reader.failed || count > TAGS_MAX) return undefined;

@@ -1,6 +1,6 @@
 /**
- * What a sender tells of itself alone when its calls travel merged with those of others: the load it made and how
- * late its event loop ran. It is a frame like any other, with neither steps nor counts.
+ * Own metrics of a sender whose calls travel merged with those of others: its load and the lag of its event loop.
+ * Encoded as a normal frame without steps and counts.
  */
 
 import type { Frame } from "./frames.ts";
@@ -10,33 +10,33 @@ import { NO_CHANGES } from "./tracked-histogram.ts";
 import { RUN_HISTOGRAMS, RUN_SHAPE, type StatsShape, WorkflowStats } from "./workflow-stats.ts";
 
 export const OWN_SHAPE: StatsShape = { errorKinds: 0, corrected: false };
-/** The lag of a core is its own affair; other histograms are merged. */
+/** The lag of a core is sent separately; other histograms are merged. */
 const OWN_HISTOGRAMS = (["loopLag", "ownLag"] as const).map((one) => RUN_HISTOGRAMS.indexOf(one));
 
 export class OwnFigures {
   readonly #stats = new WorkflowStats(OWN_SHAPE);
   readonly #writer = new FrameWriter(this.#stats);
-  /** As the frames have told it. */
-  readonly #told = new Tally(RUN_SHAPE);
+  /** Totals received from its frames. */
+  readonly #received = new Tally(RUN_SHAPE);
 
-  /** A frame of it that was taken in. */
+  /** Applies a received frame. */
   take({ horizonMs, load, moment, run }: Frame): void {
     const stats = this.#stats;
     const histograms = run.histograms.map((one, at) =>
       OWN_HISTOGRAMS.includes(at) ? one : NO_CHANGES,
     );
-    this.#told.raise({ counts: [], keyed: [], histograms }, stats.run, stats.nextFrame);
+    this.#received.raise({ counts: [], keyed: [], histograms }, stats.run, stats.nextFrame);
     for (const window of load) if (window.startMs >= stats.horizonMs) stats.load.add(window);
     stats.moment = moment;
     stats.horizonMs = Math.max(stats.horizonMs, horizonMs);
   }
 
-  /** The number that the next frame will have. */
+  /** The number of the next frame. */
   get nextFrame(): number {
     return this.#stats.nextFrame;
   }
 
-  /** The receiver says which frame it holds; 0 for none. */
+  /** Records the frame that the receiver retains; 0 for none. */
   acknowledged(frame: number): void {
     this.#writer.acknowledged(frame);
   }

@@ -1,8 +1,8 @@
-/** What was recorded in a stretch of time, on its way into a histogram. */
+/** Values recorded in a stretch of time, on their way into a histogram. */
 
 import { SparseCells } from "./sparse-cells.ts";
 
-/** Values by their cells, with what their cells do not tell. */
+/** Values by cell, with the moments that cells do not contain. */
 export interface Recorded {
   readonly cells: SparseCells;
   readonly sum: number;
@@ -17,7 +17,7 @@ export const NOTHING_RECORDED: Recorded = {
   max: 0,
 };
 
-/** What both are together. */
+/** Sum of both. */
 export function together(a: Recorded, b: Recorded): Recorded {
   if (a.cells.size === 0) return b;
   if (b.cells.size === 0) return a;

@@ -1,7 +1,6 @@
 /**
- * What some failures looked like: up to five of each step, kind and status, so that a reader sees
- * what the target said without a log of everything it said. They only grow in number, and a frame
- * tells those that no earlier one told.
+ * Samples of failures: up to five of each step, kind and status, so that a reader sees what the target answered without
+ * a full log. The list only grows, and a frame contains the samples that no earlier one did.
  */
 
 import { type ByteReader, type ByteWriter, encodeUtf8 } from "../../base/bytes.ts";
@@ -9,16 +8,16 @@ import { maskSecrets } from "../../base/mask-credentials.ts";
 import { clean } from "../../base/terminal-text.ts";
 
 const PER_FAILURE_MAX = 5;
-/** Of one part of a workflow, and of all parts together. */
+/** Maximum samples of one part of a workflow, and of all parts together. */
 const SAMPLES_MAX = 500;
-/** Of an answer; and of the text that says what went wrong. */
+/** Maximum size of an answer, and of the error text. */
 const TEXT_BYTES_MAX = 512;
 const CALL_LENGTH_MAX = 256;
 
 export interface FailureSample {
   /** Number of the step. */
   readonly step: number;
-  /** Place among the kinds of errors. */
+  /** Index of the error kind. */
   readonly kind: number;
   /** 0 where there is none. */
   readonly status: number;
@@ -37,7 +36,7 @@ export class FailureSamples {
     return this.#list;
   }
 
-  /** Another failure like this would be kept. */
+  /** True when another failure like this would be kept. */
   wants(step: number, kind: number, status: number): boolean {
     if (this.#list.length >= SAMPLES_MAX) return false;
     return (this.#taken.get(keyOf(step, kind, status)) ?? 0) < PER_FAILURE_MAX;
@@ -51,17 +50,17 @@ export class FailureSamples {
     this.#list.push(sample);
   }
 
-  /** The samples of a step are those of another one from now on. */
+  /** Moves the samples of a step to another one. */
   move(from: number, into: number): void {
     for (const [at, sample] of this.#list.entries())
       if (sample.step === from) this.#list[at] = { ...sample, step: into };
   }
 
-  /** Those after the first `told`. */
-  write(writer: ByteWriter, told: number): void {
-    writer.varint(told);
-    writer.varint(this.#list.length - told);
-    for (const { atMs, call, kind, status, step, text } of this.#list.slice(told)) {
+  /** Writes the samples after the first `sent`. */
+  write(writer: ByteWriter, sent: number): void {
+    writer.varint(sent);
+    writer.varint(this.#list.length - sent);
+    for (const { atMs, call, kind, status, step, text } of this.#list.slice(sent)) {
       writer.varint(step);
       writer.varint(kind);
       writer.varint(status);
@@ -78,7 +77,7 @@ export interface NewSamples {
   readonly list: readonly FailureSample[];
 }
 
-/** Undefined when the bytes are no samples. */
+/** Undefined when the bytes are not samples. */
 export function readSamples(reader: ByteReader, kinds: number): NewSamples | undefined {
   const [from, length] = [reader.varint(), reader.varint()];
   if (reader.failed || from + length > SAMPLES_MAX) return undefined;
@@ -87,7 +86,7 @@ export function readSamples(reader: ByteReader, kinds: number): NewSamples | und
     const [step, kind, status] = [reader.varint(), reader.varint(), reader.varint()];
     const atMs = reader.varint();
     const call = reader.text(3 * CALL_LENGTH_MAX);
-    // What replaces a character that was cut through may take more room than it did.
+    // The replacement of a truncated character may be longer than the character.
     const text = reader.text(3 * TEXT_BYTES_MAX);
     if (reader.failed || kind >= kinds) return undefined;
     list.push({ step, kind, status, atMs, call, text });
@@ -95,12 +94,12 @@ export function readSamples(reader: ByteReader, kinds: number): NewSamples | und
   return { from, list };
 }
 
-/** What a reader may see of a call: no control characters, no secrets, not too long. */
+/** Sanitises a call: no control characters, no secrets, limited length. */
 export function sampledCall(call: string): string {
   return maskSecrets(clean(call)).slice(0, CALL_LENGTH_MAX);
 }
 
-/** The same of what was said; the first 512 bytes of it. */
+/** Sanitises an answer; keeps its first 512 bytes. */
 export function sampledText(text: string): string {
   const masked = maskSecrets(clean(text.slice(0, TEXT_BYTES_MAX)));
   let length = masked.length;

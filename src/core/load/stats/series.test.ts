@@ -68,7 +68,7 @@ describe("sparse cells", () => {
     );
   });
 
-  it("are taken from each other, and are those of a histogram", () => {
+  it("can be subtracted from each other, and equal those of a histogram", () => {
     fc.assert(
       fc.property(values, values, values, (some, more, rest) => {
         const histogram = new Histogram();
@@ -106,7 +106,7 @@ const AGAIN_AFTER_LOOK = [
 ];
 
 describe("windows over time", () => {
-  it("looked at while they come are as when looked at once", () => {
+  it("are the same whether read while they arrive or once", () => {
     const window = fc.record({
       at: fc.nat(1_300),
       calls: fc.nat(30),
@@ -126,16 +126,16 @@ describe("windows over time", () => {
         }
         const once = summariseSeries(unseen, secondsAt, KINDS);
         expect(summariseSeries(watched, secondsAt, KINDS)).toEqual(once);
-        // Parts that are not added up yet count one by one.
+        // Parts that are not summed yet count individually.
         for (const store of [watched, unseen]) store.list();
         expect(watched.bytes).toBe(unseen.bytes);
       }),
-      // A late window between others, which end at the same empty one as before; one that comes again after a look.
+      // A late window between others, which end at the same empty one as before; one that arrives again after a read.
       { examples: [[LATE_BETWEEN], [AGAIN_AFTER_LOOK]] },
     );
   });
 
-  it("are 100 ms wide while they fit, with gaps as zero and no latency", () => {
+  it("are 100 ms wide while they fit, with gaps as zero and without latency", () => {
     const store = newStore();
     fill(store, 500, 700, 10, 1_000);
     fill(store, 900, 1_000, 4, 2_000);
@@ -177,9 +177,9 @@ describe("windows over time", () => {
           );
           expect(count).toBe(inside.reduce((sum, one) => sum + one.calls, 0));
         }
-        // Told again from the start, each window once, whatever its width.
-        const told = store.list().reduce((sum, one) => sum + one.content.calls, 0);
-        expect(told).toBe(total);
+        // Sent again from the start, each window once, whatever its width.
+        const listed = store.list().reduce((sum, one) => sum + one.content.calls, 0);
+        expect(listed).toBe(total);
         expect(store.bytes).toBeGreaterThanOrEqual(0);
       }),
     );
@@ -188,7 +188,7 @@ describe("windows over time", () => {
   it("of 24 hours stay bounded, each exact, and the last minute fine (AD-23.1, AD-23.5)", () => {
     const store = newStore();
     const random = new Random("24 hours");
-    /** Counted apart: folding has no say in it. */
+    /** Counted separately, independent of folding. */
     const perStretch = new Map<number, number>();
     const [dayMs, stepMs, foldedMs] = [24 * 3_600_000, 500, 204_800];
     let bytesMax = 0;
@@ -199,7 +199,7 @@ describe("windows over time", () => {
       store.add({ startMs, widthMs: 100, content: window });
       const stretch = Math.floor(startMs / foldedMs);
       perStretch.set(stretch, (perStretch.get(stretch) ?? 0) + calls);
-      // After the first minute it is full: it may not grow with time from then on.
+      // The store is full after the first minute, and must not grow from then on.
       if (startMs > 120_000) bytesMax = Math.max(bytesMax, store.bytes);
     }
     expect(store.widthMs).toBe(foldedMs);
@@ -212,7 +212,7 @@ describe("windows over time", () => {
     expect(bytesMax).toBeLessThan(1_000_000);
   });
 
-  it("give memory back down to one window, and lose no call", () => {
+  it("release memory down to one window, and lose no call", () => {
     const store = newStore();
     fill(store, 0, 100_000, 2, 1_000);
     const before = store.bytes;
@@ -221,7 +221,7 @@ describe("windows over time", () => {
     expect(store.folded().map((one) => one.content.calls)).toEqual([2_000]);
   });
 
-  it("tell the recent rate and latencies, and silence as zero", () => {
+  it("report the recent rate and latencies, and silence as zero", () => {
     const store = newStore();
     fill(store, 0, 5_000, 10, 1_000);
     fill(store, 5_000, 6_000, 50, 9_000);
@@ -230,13 +230,13 @@ describe("windows over time", () => {
     expect(recentRates(store, 2_000, 6_000)).toMatchObject({ ratePerSecond: 300 });
     expect(recentRates(store, 1_000, 60_000)).toMatchObject({ ratePerSecond: 0 });
     expect(recentLatency(store, 1_000, 60_000)).toEqual([null, null, null]);
-    // No more time than there was: the mean of 6 s, not of 10.
+    // No more time than has passed: the mean of 6 s, not of 10.
     expect(recentRates(store, 10_000, 6_000).ratePerSecond).toBeCloseTo(1_000 / 6, 6);
   });
 });
 
 describe("percentiles for charts", () => {
-  it("are of 20 values for p95 and of 100 for p99: a dozen have neither", () => {
+  it("need 20 values for p95 and 100 for p99: a dozen have neither", () => {
     const store = newStore();
     for (let at = 0; at < 40; at++)
       store.add({ startMs: at * 100, widthMs: 100, content: content(12, 0, 1_000 * (at + 1)) });
@@ -249,7 +249,7 @@ describe("percentiles for charts", () => {
     expect(steady.p99.every((value) => value !== null)).toBe(true);
   });
 
-  it("are not said of fewer values than that in all", () => {
+  it("are absent with fewer values in total", () => {
     const store = newStore();
     fill(store, 0, 500, 3, 1_000);
     const { steady } = summariseSeries(store, secondsAt, KINDS);

@@ -1,4 +1,4 @@
-/** What is shown of a step's windows: columns over time, and the last seconds. */
+/** Series of a step from its windows: columns over time, and the last seconds. */
 
 import { SparseCells } from "./sparse-cells.ts";
 import { SteadyLine } from "./steady-percentiles.ts";
@@ -23,7 +23,7 @@ interface SeriesSummary {
   readonly errors: Readonly<Record<string, readonly number[]>>;
 }
 
-/** Nobody looks at it. */
+/** Placeholder where no series is read. */
 export const NO_SERIES: SeriesSummary = {
   ...{ windowMs: WINDOW_MS, atSeconds: [], requests: [], failed: [], p50: [], p95: [], p99: [] },
   ...{ steady: { p95: [], p99: [] }, errors: {} },
@@ -45,10 +45,13 @@ function quantilesMs([p50, p95, p99]: readonly number[]): Quantiles {
   return [ms(p50), ms(p95), ms(p99)];
 }
 
-/** No two windows have a gap between them here: empty ones are in the list. */
+/** There are no gaps between windows here: empty ones are in the list. */
 const ALWAYS = (): boolean => true;
 
-/** Columns of a series, kept up to date with the windows of a step: only what comes at or behind a change is new. */
+/**
+ * Columns of a series, updated incrementally from the windows of a step: only entries at or after a change are
+ * recomputed.
+ */
 class SeriesColumns {
   readonly #windows: (StepWindow | undefined)[] = [];
   readonly #cells: SparseCells[] = [];
@@ -126,9 +129,9 @@ class SeriesColumns {
 
 type Percentiles = Pick<SeriesSummary, "p50" | "p95" | "p99" | "steady">;
 
-/** Made when they are read: a screen shows those of the steps that fit on it. What was made before is kept. */
+/** Percentiles computed on read: a screen shows those of the steps that fit on it. Computed values are kept. */
 class PercentileColumns {
-  /** Of which they are. */
+  /** Cells that the percentiles were computed from. */
   #cells: readonly SparseCells[] = [];
   readonly #p50: (number | null)[] = [];
   readonly #p95: (number | null)[] = [];
@@ -162,10 +165,10 @@ interface Moments {
   readonly list: readonly number[];
 }
 
-/** Those of the step before, in the same summary: steps of one workflow have mostly the same. */
+/** Times of the previous step in the same summary: steps of one workflow mostly share them. */
 const lastMoments = new WeakMap<(ms: number) => number, Moments>();
 
-/** Where windows lie in the run. */
+/** Positions of windows in the run. */
 function momentsOf(
   secondsAt: (ms: number) => number,
   firstMs: number,
@@ -180,10 +183,10 @@ function momentsOf(
   return list;
 }
 
-/** Of the steps that were looked at. */
+/** Columns of the steps that were read. */
 const columnsOf = new WeakMap<WindowStore<StepWindow>, SeriesColumns>();
 
-/** All of the time, windows without calls included; `secondsAt` says where a moment of it lies. */
+/** The whole time, including windows without calls; `secondsAt` maps it to the run. */
 export function summariseSeries(
   windows: WindowStore<StepWindow>,
   secondsAt: (ms: number) => number,
@@ -195,7 +198,7 @@ export function summariseSeries(
   return columns.summary(secondsAt, errorKinds);
 }
 
-/** Of the last `ms` before a moment, in whole windows; less when it all began later. */
+/** Rates of the last `ms` before a time, in whole windows; less when the measurement began later. */
 export function recentRates(
   windows: WindowStore<StepWindow>,
   ms: number,

@@ -1,32 +1,31 @@
 /**
- * The counts of a histogram's cells that hold anything, as one immutable value: what a short window
- * of time is kept as. Cells are those of `histogram.ts`, so windows add up to the very histogram
- * that all their values would have given.
+ * Non-empty cells of a histogram as one immutable value: the content of a short window of time. Cells are those of
+ * `histogram.ts`, so windows add up to exactly the histogram of all their values.
  */
 
 import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
 import { CELLS_MAX, cellMiddle, type Histogram, rankOf } from "./histogram.ts";
 
-/** A number holds 2^53: its cell, and below that what the cell counts. */
+/** A number has 53 bits: the cell, and below it the count. */
 const COUNT_SPAN = 2 ** 37;
 /** 137 billion; a cell of one window counts no further. */
 const COUNT_MAX = COUNT_SPAN - 1;
 
-/** Where sums are counted, and how much each block of its cells holds, to pass over empty ones; all zero in between. */
+/** Scratch row for sums, with the total of each block to skip empty ones; all zero between uses. */
 const row = new Float64Array(CELLS_MAX);
 const BLOCK_BITS = 6;
 const BLOCK_CELLS = 1 << BLOCK_BITS;
 const blocks = new Float64Array(CELLS_MAX >>> BLOCK_BITS);
-/** Where a result is put together whose length is not known before. */
+/** Scratch buffer for results of unknown length. */
 const results = new Float64Array(CELLS_MAX);
 
 export class SparseCells {
   /**
-   * Ascending by cell; each number is `cell * COUNT_SPAN + count`. Tens of thousands of these are held, most
-   * of them of some ten cells: a plain array of numbers takes 50 bytes beside them, a typed one some 300.
+   * Ascending by cell; each number is `cell * COUNT_SPAN + count`. Tens of thousands of these are kept, most of about
+   * ten cells: a plain array of numbers has 50 bytes of overhead, a typed one about 300.
    */
   readonly #packed: readonly number[];
-  /** Below zero until it is asked for. */
+  /** Below zero until it is computed. */
   #total = -1;
   static readonly EMPTY = new SparseCells([]);
 
@@ -51,7 +50,7 @@ export class SparseCells {
     return length === 0 ? SparseCells.EMPTY : new SparseCells(firstResults(length));
   }
 
-  /** How many cells hold anything. */
+  /** Number of non-empty cells. */
   get size(): number {
     return this.#packed.length;
   }
@@ -75,7 +74,7 @@ export class SparseCells {
     return cells;
   }
 
-  /** Of each cell, in the same order; a copy. */
+  /** Count of each cell, in the same order; a copy. */
   counts(): Float64Array {
     const counts = new Float64Array(this.#packed.length);
     for (let at = 0; at < counts.length; at++) counts[at] = countIn(this.#packed[at] as number);
@@ -91,7 +90,7 @@ export class SparseCells {
     return this.#total;
   }
 
-  /** What both hold together. */
+  /** Sum of both. */
   plus(other: SparseCells): SparseCells {
     const ours = this.#packed;
     const theirs = other.#packed;
@@ -121,7 +120,7 @@ export class SparseCells {
     return new SparseCells(firstResults(length));
   }
 
-  /** What all hold together. */
+  /** Sum of all. */
   static sum(all: readonly SparseCells[]): SparseCells {
     const held = all.filter(({ size }) => size > 0);
     const [first = SparseCells.EMPTY, second = SparseCells.EMPTY] = held;
@@ -140,7 +139,7 @@ export class SparseCells {
     return new SparseCells(firstResults(length));
   }
 
-  /** Quantiles of what all hold together, like those of their sum but without making it. */
+  /** Quantiles of the sum of all, without computing it. */
   static quantilesOfSum(all: readonly SparseCells[], fractions: readonly number[]): number[] {
     let total = 0;
     for (const one of all) total += addToRow(one.#packed);
@@ -166,7 +165,7 @@ export class SparseCells {
     return found;
   }
 
-  /** What is here and not in `part`. */
+  /** Counts here minus those of `part`. */
   minus(part: SparseCells): SparseCells {
     const ours = this.#packed;
     const theirs = part.#packed;
@@ -242,10 +241,10 @@ export class SparseCells {
     }
   }
 
-  /** Undefined when the bytes are no such cells. */
+  /** Undefined when the bytes are not such cells. */
   static decode(reader: ByteReader): SparseCells | undefined {
     const length = reader.varint();
-    // A cell takes two bytes at least: a length that lies must not cost memory.
+    // A cell takes two bytes at least: a false length must not cost memory.
     if (reader.failed || length > CELLS_MAX || 2 * length > reader.remaining) return undefined;
     if (length === 0) return SparseCells.EMPTY;
     const packed = new Array<number>(length);
@@ -261,7 +260,7 @@ export class SparseCells {
   }
 }
 
-/** Counts them in the row, and says how many they are: each cell is touched once, however many are added. */
+/** Adds the cells to the row and returns their total: each cell is touched once, however many are added. */
 function addToRow(packed: readonly number[]): number {
   let total = 0;
   for (let at = 0; at < packed.length; at++) {
@@ -281,7 +280,7 @@ function clearRow(): void {
   blocks.fill(0);
 }
 
-/** Cells from `first` on that count anything, behind so many results; how many there are then. */
+/** Appends non-empty cells from `first` on after `before` results; returns the new number of results. */
 function addResults(first: number, counts: ArrayLike<number>, before: number): number {
   let length = before;
   for (let at = 0; at < counts.length; at++) {
@@ -291,7 +290,7 @@ function addResults(first: number, counts: ArrayLike<number>, before: number): n
   return length;
 }
 
-/** A copy, as long as it has to be. */
+/** A copy of the first results. */
 function firstResults(length: number): number[] {
   const packed = new Array<number>(length);
   for (let at = 0; at < length; at++) packed[at] = results[at] as number;

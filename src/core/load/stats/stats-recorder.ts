@@ -1,7 +1,7 @@
 /**
- * The measuring side of a workflow's statistics. What is recorded costs a counter each; when a
- * window of the measured time is over, what was recorded in it becomes that window and part of the
- * totals, and the next frame tells both. Time is given: whoever measures says which window it is.
+ * Recording side of a workflow's statistics. Each record costs a counter; when a window of the measured time is over,
+ * its values become that window and part of the totals, and the next frame reports both. The caller supplies the time
+ * as the window number.
  */
 
 import { CellRecorder } from "./cell-recorder.ts";
@@ -33,11 +33,11 @@ const OWN_LAG = RUN_HISTOGRAMS.indexOf("ownLag");
 /** Windows that one stall may leave behind; a longer one leaves a gap in the load. */
 const STALLED_WINDOWS_MAX = 1_000;
 
-/** The load of a window that is over, and what it took to make it. */
+/** The load of a finished window, and the resources it took. */
 interface LoadSample {
   /** Virtual users at work. */
   readonly users: number;
-  /** Users, or arrivals per second, that the plan asks for. */
+  /** Users, or arrivals per second, required by the plan. */
   readonly target: number;
   readonly cpuMs: number;
   readonly lagMsMax: number;
@@ -66,9 +66,9 @@ export class StatsRecorder {
   readonly #steps: StepRecorder[] = [];
   readonly #groups: GroupRecorder[] = [];
   readonly #checks: CheckRecorder[] = [];
-  /** The window that is recorded into. */
+  /** The current window. */
   #window = 0;
-  /** What earlier windows have counted. */
+  /** Counts of earlier windows. */
   #windowed = { arrivals: 0, iterations: 0 };
 
   constructor(shape: StatsShape, names?: ConstructorParameters<typeof WorkflowStats>[1]) {
@@ -77,12 +77,12 @@ export class StatsRecorder {
     this.metrics = new MetricRecorder(this.#stats.metrics);
   }
 
-  /** The number of a step, given when it is first seen. */
+  /** The number of a step, assigned on first use. */
   stepNumber(name: string, protocol: string, tags?: Tags): number {
     return this.#stats.stepNames.numberOf(name, protocol, tags);
   }
 
-  /** The number of "(other)", under which a step is counted whose name is not kept. */
+  /** The number of "(other)", which counts steps whose names are not kept. */
   giveUpStep(name: string, protocol: string, tags: Tags): number {
     return this.#stats.stepNames.giveUp(name, protocol, tags);
   }
@@ -118,7 +118,7 @@ export class StatsRecorder {
     this.#check(number).record(passed ? CHECK_PASSED : CHECK_FAILED);
   }
 
-  /** It ran before the measured time. */
+  /** Records a check that ran before the measured time. */
   checkedEarly(number: number): void {
     this.#check(number).record(CHECK_EARLY);
   }
@@ -128,25 +128,25 @@ export class StatsRecorder {
     return this.#checks[number] as CheckRecorder;
   }
 
-  /** What some failures looked like. */
+  /** Samples of failures. */
   get samples(): FailureSamples {
     return this.#stats.samples;
   }
 
-  /** The window that is recorded into. */
+  /** The current window. */
   get window(): number {
     return this.#window;
   }
 
-  /** The first window, for whoever joins later than the others. */
+  /** Sets the first window, for a core that joins later than the others. */
   begin(window: number): void {
     this.#window = window;
     this.#stats.horizonMs = window * WINDOW_MS;
   }
 
   /**
-   * Time has come to another window: what was recorded is the content of the one before. All counts
-   * are told as they were then, so that no frame has an iteration without its calls.
+   * Closes the current window with its recorded values. All counts are reported as of this time, so that no frame has
+   * an iteration without its calls.
    */
   seal(next: number, load: LoadSample): void {
     const stats = this.#stats;
@@ -162,7 +162,7 @@ export class StatsRecorder {
     stats.horizonMs = next * WINDOW_MS;
   }
 
-  /** Moves what was recorded into the totals and the current window. */
+  /** Moves recorded values into the totals and the current window. */
   #foldStep(number: number): void {
     const stats = this.#stats;
     const content = this.step(number).fold(stats.step(number), stats.nextFrame);
@@ -182,7 +182,7 @@ export class StatsRecorder {
     return typicalUs(this.#stats.group(group).okDuration);
   }
 
-  /** Whoever stood still for many windows made the same load in all of them. */
+  /** A core that stalled for many windows had the same load in all of them. */
   #sealLoad(next: number, { cpuMs, lagMsMax, target, users }: LoadSample): void {
     const { arrivalsStarted, completed: iterations } = this.counts;
     const windows = Math.min(STALLED_WINDOWS_MAX, next - this.#window);
@@ -201,17 +201,17 @@ export class StatsRecorder {
     this.#windowed = { arrivals: arrivalsStarted, iterations };
   }
 
-  /** The receiver says which frame it holds. */
+  /** Records the frame that the receiver retains. */
   acknowledged(frame: number): void {
     this.#frames.acknowledged(frame);
   }
 
-  /** Whether the receiver is to get one more. */
+  /** Whether to send another frame. */
   isFrameDue(): boolean {
     return this.#frames.isDue();
   }
 
-  /** All up to the last window that is over; `full` tells it all again. */
+  /** Contains everything up to the last finished window; `full` repeats all of it. */
   frame(moment: Moment, full: boolean): Uint8Array {
     const { nextFrame, run } = this.#stats;
     this.#stats.moment = moment;

@@ -1,6 +1,6 @@
 /**
- * Percentiles over time that deserve the name. Of a dozen values p95 and p99 are both the longest one,
- * so windows with too few are joined with those that follow until there are enough:
+ * Percentiles over time with enough values. With a dozen values p95 and p99 are both the longest one, so windows with
+ * too few are merged with those that follow until there are enough:
  *
  *      values    12   9  14 │ 40 │ 18   3   7 │ 31          p95, of 20 and more
  */
@@ -12,7 +12,7 @@ const VALUES_MIN = { p50: 1, p95: 20, p99: 100 } as const;
 const FRACTIONS = { p50: 0.5, p95: 0.95, p99: 0.99 } as const;
 export type Percentile = keyof typeof FRACTIONS;
 
-/** What a stretch came to, by its first window: as long as its windows are these, it need not be added up again. */
+/** Results of stretches by their first window: while its windows are the same, a stretch is not summed again. */
 const known = new WeakMap<SparseCells, Known[]>();
 
 interface Known {
@@ -23,13 +23,13 @@ interface Known {
 
 interface Stretch {
   readonly from: number;
-  /** Behind its last window. */
+  /** End of the stretch, exclusive. */
   to: number;
-  /** It has the values that the percentile needs. */
+  /** The stretch has the values that the percentile needs. */
   readonly isEnough: boolean;
 }
 
-/** A line that grows with its windows: what is settled is not looked at again. */
+/** A line that grows with its windows: settled stretches are not visited again. */
 export class SteadyLine {
   readonly #percentile: Percentile;
   readonly #stretches: Stretch[] = [];
@@ -39,21 +39,21 @@ export class SteadyLine {
     this.#percentile = percentile;
   }
 
-  /** One value per window, in milliseconds; nothing where there are never enough values. A copy. */
+  /** One value per window, in milliseconds; null where there are never enough values. A copy. */
   get values(): (number | null)[] {
     return this.#values.slice();
   }
 
   /**
-   * Windows from `changedFrom` on are new or have changed. `follows` says whether a window follows the one
-   * before without a gap: no gap is bridged.
+   * Windows from `changedFrom` on are new or have changed. `follows` tells whether a window follows the one before
+   * without a gap: no gap is bridged.
    */
   update(
     windows: readonly SparseCells[],
     changedFrom: number,
     follows: (at: number) => boolean,
   ): void {
-    // A stretch that ends where it changes may go on.
+    // A stretch that ends where it changes may continue.
     while ((this.#stretches.at(-1)?.to ?? -1) >= changedFrom) this.#stretches.pop();
     let from = this.#stretches.at(-1)?.to ?? 0;
     this.#values.length = from;
@@ -70,7 +70,7 @@ export class SteadyLine {
     }
   }
 
-  /** What is left before a gap or at the end belongs to the stretch before it. */
+  /** The rest before a gap or at the end belongs to the previous stretch. */
   #add(windows: readonly SparseCells[], stretch: Stretch, isAdjacent: boolean): void {
     const before = this.#stretches.at(-1);
     const isJoined = !stretch.isEnough && isAdjacent && before?.isEnough === true;
@@ -83,7 +83,7 @@ export class SteadyLine {
   }
 }
 
-/** All of it at once. */
+/** Computes the whole line at once. */
 export function steadyPercentile(
   windows: readonly SparseCells[],
   percentile: Percentile,
@@ -98,12 +98,12 @@ function percentileOf(windows: readonly SparseCells[], percentile: Percentile): 
   const [first] = windows;
   if (first === undefined) return null;
   if (windows.length === 1) return inMs(first.quantile(FRACTIONS[percentile]));
-  const told = known.get(first) ?? [];
-  const before = told.find((one) => one.percentile === percentile);
+  const results = known.get(first) ?? [];
+  const before = results.find((one) => one.percentile === percentile);
   if (before !== undefined && areSame(before.windows, windows)) return before.ms;
   const ms = inMs(SparseCells.quantilesOfSum(windows, [FRACTIONS[percentile]])[0] ?? null);
   known.set(first, [
-    ...told.filter((one) => one.percentile !== percentile),
+    ...results.filter((one) => one.percentile !== percentile),
     { percentile, windows, ms },
   ]);
   return ms;

@@ -19,7 +19,7 @@ function record(recorder: StepRecorder, { bytes, kind, latency, status }: Call):
 }
 
 describe("totals of a step", () => {
-  it("hold every record, and their windows each exactly once", () => {
+  it("contain every record, and their windows each exactly once", () => {
     fc.assert(
       fc.property(batches, fc.boolean(), (all, corrected) => {
         const recorder = new StepRecorder(KINDS, corrected);
@@ -52,7 +52,7 @@ describe("totals of a step", () => {
     );
   });
 
-  it("count what was cut off as no request", () => {
+  it("do not count interrupted calls as requests", () => {
     const recorder = new StepRecorder(KINDS, false);
     const totals = new StepTotals(KINDS, false);
     expect(recorder.fold(totals, 1)).toBeNull();
@@ -61,7 +61,7 @@ describe("totals of a step", () => {
     expect([totals.interrupted, totals.requests]).toEqual([2, 0]);
   });
 
-  it("keep one histogram when latency and service are the same", () => {
+  it("keep one histogram when latency and service time are the same", () => {
     const totals = new StepTotals(KINDS, false);
     expect(totals.service).toBe(totals.latency);
     const corrected = new StepTotals(KINDS, true);

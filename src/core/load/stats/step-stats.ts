@@ -1,11 +1,11 @@
 /**
- * The numbers of one step: recorded on an executor core, folded into totals when a window of time
- * ends, carried in frames, and merged by whoever receives them.
+ * Metrics of one step: recorded on an executor core, folded into totals when a window of time ends, carried in frames,
+ * and merged by receivers.
  *
  *   record ─► StepRecorder ─ fold ─► StepTotals + the window's StepWindow ─ frames ─► …
  *
- * `record` is on the hot path of every request: no allocation, some 40 ns with time to first byte
- * on a busy machine (bench/micro/README.md).
+ * `record` is on the hot path of every request: no allocation, some 40 ns with time to first byte on a busy machine
+ * (bench/micro/README.md).
  */
 
 import { CellRecorder } from "./cell-recorder.ts";
@@ -26,11 +26,11 @@ const OK = 0;
 const INTERRUPTED = 1;
 const BYTES_IN = 2;
 const BYTES_OUT = 3;
-/** Of those, ended when the measured time was over: four counts, see `Outside`. */
+/** Calls among those that ended after the measured time: four counts, see `Outside`. */
 const LATE = 4;
-/** Not of those: due in the warm-up, ended in the measured time. */
+/** Calls not among those: due in the warm-up, ended in the measured time. */
 const EARLY = 8;
-/** Requests on the wire, whenever: not only of the calls that are counted here. */
+/** Requests on the wire at any time: not only of the calls that are counted here. */
 const SENT = 12;
 /** Errors by kind follow. */
 const KINDS = 13;
@@ -60,7 +60,7 @@ export function requestsOf(counts: Float64Array): number {
   return Math.max(calls, counts[SENT] ?? 0);
 }
 
-/** What rates leave out, or take in: calls, failed ones among them, and their bytes. */
+/** Calls excluded from or added to rates: all, failed ones among them, and their bytes. */
 interface Outside {
   readonly calls: number;
   readonly failed: number;
@@ -76,13 +76,13 @@ export class StepRecorder {
   readonly #rareStatuses = new Map<number, number>();
   /** Only where latency and service time differ. */
   readonly #latency = new CellRecorder();
-  /** Service time and time to first byte: the same for an answer that comes in one piece. */
+  /** Service time and time to first byte: the same for an answer that arrives in one piece. */
   readonly #service = new TwinRecorder();
   readonly #connect = new CellRecorder();
   readonly #tls = new CellRecorder();
-  /** Failures are few: latencies of successes are all without these. */
+  /** Failures are few: latencies of successes are all minus these. */
   readonly #failedLatency = new CellRecorder();
-  /** Service time of the window's calls of which an answer began, in microseconds. */
+  /** Service time of the window's answered calls, in microseconds. */
   readonly #answeredUs = new Float64Array(1);
   #changed = false;
 
@@ -92,8 +92,8 @@ export class StepRecorder {
   }
 
   /**
-   * Times in microseconds, negative where there was none (no latency: never on the wire, and no first
-   * byte); `errorKind` -1 for success; `status` 0 for none.
+   * Times in microseconds, negative for none (no latency: never on the wire, and no first byte); `errorKind` -1 for
+   * success; `status` 0 for none.
    */
   record(
     errorKind: number,
@@ -123,7 +123,7 @@ export class StepRecorder {
     if (tlsUs >= 0) this.#tls.record(tlsUs);
   }
 
-  /** The call just recorded ended when the measured time was over. */
+  /** The call just recorded ended after the measured time. */
   late(failed: boolean, bytesIn: number, bytesOut: number): void {
     this.#outside(LATE, failed, bytesIn, bytesOut);
   }
@@ -144,7 +144,7 @@ export class StepRecorder {
     return this.#counts[OK] ?? 0;
   }
 
-  /** Requests that went out, of any call: of the warm-up, and of those cut off, too. */
+  /** Requests sent for any call, including those of the warm-up and interrupted ones. */
   sent(count: number): void {
     if (count === 0) return;
     this.#counts[SENT] = (this.#counts[SENT] as number) + count;
@@ -157,7 +157,7 @@ export class StepRecorder {
     this.#changed = true;
   }
 
-  /** Adds what was recorded since the last time to the totals, to be told by this frame; null for nothing. */
+  /** Adds the values recorded since the last fold to the totals, to be reported by this frame; null for none. */
   fold(into: StepTotals, frame: number): StepWindow | null {
     if (!this.#changed) return null;
     this.#changed = false;
@@ -230,7 +230,7 @@ export class StepRecorder {
   }
 }
 
-/** A step's tally by the names of what is in it. */
+/** A step's tally with named fields. */
 export class StepTotals {
   readonly corrected: boolean;
   readonly tally: Tally;
@@ -281,7 +281,7 @@ export class StepTotals {
     return this.ok + this.failedCount;
   }
 
-  /** What ended inside the measured time, whenever it was due: the numerators of rates. */
+  /** Calls that ended inside the measured time, whenever they were due: the numerators of rates. */
   get inside(): Outside {
     const [early, late] = [this.#outside(EARLY), this.#outside(LATE)];
     return {
@@ -297,7 +297,7 @@ export class StepTotals {
     return this.#histogram(LATENCY);
   }
 
-  /** The very same as the latency when nothing is corrected. */
+  /** Identical to the latency when nothing is corrected. */
   get service(): Histogram {
     return this.#histogram(this.corrected ? SERVICE : LATENCY);
   }

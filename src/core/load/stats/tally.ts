@@ -1,6 +1,6 @@
 /**
- * What is counted of one thing (a step, a group, a check, a whole workflow): a row of counts, counts
- * by key, and histograms. All of it only grows, so a receiver may be told any of it twice.
+ * Counters of one item (a step, a group, a check, a whole workflow): a row of counts, counts by key, and histograms.
+ * All of them only grow, so a receiver may get any of them twice.
  */
 
 import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
@@ -9,7 +9,7 @@ import { type CellChanges, readCellChanges, TrackedHistogram } from "./tracked-h
 export interface TallyShape {
   readonly counts: number;
   readonly histograms: number;
-  /** Different keys, at most; 0 when nothing is counted by key. */
+  /** Maximum number of different keys; 0 when nothing is counted by key. */
   readonly keysMax: number;
   readonly keyMax: number;
 }
@@ -18,7 +18,7 @@ export class Tally {
   readonly counts: Float64Array;
   readonly keyed = new Map<number, number>();
   readonly histograms: readonly TrackedHistogram[];
-  /** The frame that first tells the last change. */
+  /** The first frame that reports the last change. */
   changedIn = 0;
 
   constructor(shape: TallyShape) {
@@ -26,7 +26,7 @@ export class Tally {
     this.histograms = Array.from({ length: shape.histograms }, () => new TrackedHistogram());
   }
 
-  /** Everything that is small, and what changed in the histograms after a frame. */
+  /** Writes all small values, and the cells of the histograms that changed after a frame. */
   write(writer: ByteWriter, since: number): void {
     for (const count of this.counts) writer.varint(count);
     writer.varint(this.keyed.size);
@@ -37,7 +37,7 @@ export class Tally {
     for (const histogram of this.histograms) histogram.write(writer, since);
   }
 
-  /** Adds all of another one, to be told by this frame. */
+  /** Adds another tally, to be reported by this frame. */
   merge(other: Tally, frame: number): void {
     for (const [at, count] of other.counts.entries())
       this.counts[at] = (this.counts[at] ?? 0) + count;
@@ -47,11 +47,11 @@ export class Tally {
     this.changedIn = frame;
   }
 
-  /** Raises it to what a frame says, and by as much the whole that it is a part of, if there is one. */
+  /** Raises the tally to the values of a frame, and the whole that it is a part of, if any, by the same differences. */
   raise(changes: TallyChanges, whole: Tally | null, frame: number): void {
     for (let at = 0; at < changes.counts.length; at++) {
       const count = changes.counts[at] ?? 0;
-      // Most are zero, and what is held has left the caches since the last frame.
+      // Most are zero, and retained values have left the caches since the last frame.
       if (count === 0) continue;
       const more = count - (this.counts[at] ?? 0);
       if (more <= 0) continue;
@@ -73,7 +73,7 @@ export class Tally {
   }
 }
 
-/** What one frame says of one tally, read and sound. */
+/** Changes of one tally in one frame, decoded and validated. */
 export interface TallyChanges {
   readonly counts: readonly number[];
   readonly keyed: readonly (readonly [key: number, count: number])[];

@@ -8,7 +8,7 @@ import { NO_CHANGES } from "./tracked-histogram.ts";
 
 const SHAPE: TallyShape = { counts: 3, histograms: 2, keysMax: 4, keyMax: 600 };
 const TALLIES = 3;
-/** Absolute, and mostly rising; some take more than 16 bits, and some are told again. */
+/** Absolute, and mostly increasing; some take more than 16 bits, and some are repeated. */
 const count = fc.oneof(fc.nat(5), fc.nat(2 ** 17), fc.nat(2 ** 40));
 const cell = fc.oneof(
   fc.nat(3),
@@ -27,7 +27,7 @@ const told = fc.record({
 });
 type Told = typeof told extends fc.Arbitrary<infer One> ? One : never;
 
-/** As a frame that was just read says it. */
+/** Changes as in a frame that was just read. */
 function changesOf({ counts, histograms, keyed }: Told): TallyChanges {
   beginCells();
   return {
@@ -57,8 +57,8 @@ function seen({ counts, histograms, keyed }: Tally): unknown {
   };
 }
 
-describe("what a sender has told", () => {
-  it("raises the whole as one tally for each would, whatever it is told", () => {
+describe("the received tallies of a sender", () => {
+  it("raise the whole like one tally for each would, for any changes", () => {
     fc.assert(
       fc.property(fc.array(told, { maxLength: 12 }), (frames) => {
         const side = new ToldTallies(SHAPE);

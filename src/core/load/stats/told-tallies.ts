@@ -1,8 +1,7 @@
 /**
- * What one sender has told of its steps, checks or groups: only as much as it takes to know by how much the next frame
- * raises the whole. Hundreds of senders tell of dozens of steps ten times a second, and whatever a frame looks up
- * has left the caches since the last one: so all of it lies side by side in few arrays, where one look-up need not
- * wait for another.
+ * Tallies received from one sender for its steps, checks or groups: just enough to compute by how much the next frame
+ * raises the whole. Hundreds of senders report dozens of steps ten times a second, and all data has left the caches
+ * since the last frame: so everything is packed into few arrays, where one lookup need not wait for another.
  *
  *   numbers   counts, then sums of histograms                                of each tally
  *   keyed     key, count, key, count …                                       of each tally
@@ -15,9 +14,9 @@ import { CELLS_PER_PAGE, endOfPage, raiseNarrow, raiseWide } from "./histogram-p
 import type { Tally, TallyChanges, TallyShape } from "./tally.ts";
 import type { CellChanges } from "./tracked-histogram.ts";
 
-/** A page that holds nothing has no place. */
+/** Position of a page without values. */
 const NOWHERE = 0;
-/** Pages that there is room for at first; then a quarter more each time, so that little of it stands empty. */
+/** Initial capacity in pages; grows by a quarter each time, so that little of it is unused. */
 const PAGES_AT_FIRST = 15;
 const GROWTH = 1.25;
 
@@ -26,10 +25,10 @@ export class ToldTallies {
   #numbers: Float64Array = new Float64Array(0);
   readonly #keyed: number[][] = [];
   #places: Int32Array = new Int32Array(0);
-  /** The first page is nobody's. */
+  /** The first page is reserved. */
   #narrow = new Uint16Array(0);
   #narrowUsed = CELLS_PER_PAGE;
-  /** Pages of which a cell counts more than 16 bits hold. */
+  /** Pages with a cell that exceeds 16 bits. */
   readonly #wide: Float64Array[] = [];
 
   constructor(shape: TallyShape) {
@@ -40,7 +39,7 @@ export class ToldTallies {
     return this.#keyed.length;
   }
 
-  /** One more, of which nothing is told yet. */
+  /** Appends an empty tally. */
   push(): void {
     this.#keyed.push([]);
     const { histograms } = this.#shape;
@@ -52,13 +51,13 @@ export class ToldTallies {
     return this.#shape.counts + this.#shape.histograms;
   }
 
-  /** Counts of one of them; not to be kept. */
+  /** Counts of one tally; must not be kept. */
   countsOf(number: number): Float64Array {
     const from = number * this.#numbersEach;
     return this.#numbers.subarray(from, from + this.#shape.counts);
   }
 
-  /** Raises one to what a frame says, and by as much the whole that it is a part of. */
+  /** Raises one to the values of a frame, and the whole that it is a part of by the same differences. */
   raise(number: number, changes: TallyChanges, whole: Tally, frame: number): void {
     const { counts, histograms } = this.#shape;
     const first = number * this.#numbersEach;
@@ -75,7 +74,7 @@ export class ToldTallies {
     whole.changedIn = frame;
   }
 
-  /** Counts what was told of one as told of another: its sender has folded it into that. */
+  /** Adds one tally to another: its sender has folded them. */
   fold(from: number, into: number): void {
     const each = this.#numbersEach;
     for (let at = 0; at < each; at++) {
@@ -99,7 +98,7 @@ export class ToldTallies {
     this.#keyed[from] = [];
   }
 
-  /** The room that the source took is not given back. */
+  /** The space of the source is not released. */
   #foldPage(from: number, into: number): void {
     const place = this.#places[from] as number;
     if (place === NOWHERE) return;
@@ -114,10 +113,10 @@ export class ToldTallies {
     this.#places[from] = NOWHERE;
   }
 
-  #raiseCounts(first: number, told: readonly number[], whole: Float64Array): void {
+  #raiseCounts(first: number, reported: readonly number[], whole: Float64Array): void {
     const numbers = this.#numbers;
-    for (let at = 0; at < told.length; at++) {
-      const count = told[at] as number;
+    for (let at = 0; at < reported.length; at++) {
+      const count = reported[at] as number;
       const more = count - (numbers[first + at] as number);
       if (more <= 0) continue;
       numbers[first + at] = count;
@@ -125,11 +124,11 @@ export class ToldTallies {
     }
   }
 
-  /** A sender tells its keys in the same order each time: new ones come last. */
-  #raiseKeyed(number: number, told: TallyChanges["keyed"], whole: Map<number, number>): void {
+  /** A sender reports its keys in the same order each time: new ones come last. */
+  #raiseKeyed(number: number, reported: TallyChanges["keyed"], whole: Map<number, number>): void {
     const keyed = this.#keyed[number] as number[];
-    for (let i = 0; i < told.length; i++) {
-      const [key, count] = told[i] as readonly [number, number];
+    for (let i = 0; i < reported.length; i++) {
+      const [key, count] = reported[i] as readonly [number, number];
       const at = keyed[2 * i] === key ? 2 * i : placeOf(keyed, key);
       const more = count - (keyed[at + 1] ?? 0);
       if (more <= 0) continue;
@@ -139,13 +138,13 @@ export class ToldTallies {
     }
   }
 
-  #raiseSum(at: number, told: number): number {
-    const more = Math.max(0, told - (this.#numbers[at] as number));
+  #raiseSum(at: number, reported: number): number {
+    const more = Math.max(0, reported - (this.#numbers[at] as number));
     this.#numbers[at] = (this.#numbers[at] as number) + more;
     return more;
   }
 
-  /** The counts of the changes are by how much they rise, then. */
+  /** The counts of the changes are replaced by the differences. */
   #raiseCells(row: number, { stretch }: CellChanges): void {
     if (stretch === null) return;
     const { cells, counts } = cellsAt(stretch);
@@ -174,7 +173,7 @@ export class ToldTallies {
     return place;
   }
 
-  /** The page with room for any count; what it takes in `narrow` is not given back. */
+  /** The page widened for any count; its space in `narrow` is not released. */
   #widened(page: number): Float64Array {
     const place = this.#places[page] as number;
     if (place < NOWHERE) return this.#wide[-place - 1] as Float64Array;

@@ -1,11 +1,11 @@
 /**
- * A histogram that knows which of its cells changed since a frame, so that the next frame carries
- * those alone. Counts travel absolute: what is told twice changes nothing (MET-2).
+ * A histogram that tracks which of its cells changed since a frame, so that the next frame carries those alone. Counts
+ * are absolute: repeating one changes nothing (MET-2).
  *
  *   frame 7: cells 3 9    frame 8: cells 9 12    →  all that changed after frame 6: 3 9 12
  *
- * A receiver that acknowledged nothing, or an older frame than is remembered here, gets every cell. Until it is
- * first told on, nothing is remembered: whoever only merges, as a local run does, has no receiver.
+ * A receiver that acknowledged nothing, or an older frame than is remembered here, gets every cell. Nothing is tracked
+ * until the first frame is written: a local run only merges and has no receiver.
  */
 
 import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
@@ -13,26 +13,26 @@ import { type CellStretch, cellsAt, reserveCells } from "./cell-buffer.ts";
 import { CELLS_MAX, Histogram } from "./histogram.ts";
 import type { Recorded } from "./recorded.ts";
 
-/** Changed cells that are remembered one by one; with more, the next frame carries all. */
+/** Changed cells that are remembered individually; with more, the next frame carries all. */
 const REMEMBERED_MAX = 4_096;
 
 interface Changed {
   readonly frame: number;
-  /** Ascending and each once. */
+  /** Ascending and distinct. */
   readonly cells: Uint16Array;
 }
 
 export class TrackedHistogram {
   readonly histogram = new Histogram();
-  /** The frame that first tells the last change. */
+  /** The first frame that reports the last change. */
   changedIn = 0;
   #changed: Changed[] = [];
   #remembered = 0;
-  /** What changed in frames up to this one is not known cell by cell. */
+  /** Changes in frames up to this one are not known cell by cell. */
   #forgotten = 0;
   #isToldOn = false;
 
-  /** More was recorded, to be told by this frame. */
+  /** Adds recorded values, to be reported by this frame. */
   add({ cells: recorded, max, min, sum }: Recorded, frame: number): void {
     if (recorded.size === 0) return;
     const cells = recorded.cells();
@@ -43,7 +43,7 @@ export class TrackedHistogram {
     else this.#forgotten = frame;
   }
 
-  /** Adds a whole histogram, to be told by this frame. */
+  /** Adds a whole histogram, to be reported by this frame. */
   merge(other: Histogram, frame: number): void {
     if (other.count === 0) return;
     this.histogram.merge(other);
@@ -51,7 +51,7 @@ export class TrackedHistogram {
     this.#forget(frame);
   }
 
-  /** Raises it to what a frame says, and by as much whatever this is a part of, if anything. */
+  /** Raises it to the values of a frame, and the whole that it is a part of, if any, by the same differences. */
   raise(changes: CellChanges, whole: TrackedHistogram | null, frame: number): void {
     const { stretch } = changes;
     if (stretch === null) return;
@@ -63,7 +63,7 @@ export class TrackedHistogram {
     if (whole !== null) whole.#raised(changes, sum, frame);
   }
 
-  /** Adds what a part was raised by: its counts, which the changes hold now, and its sum. */
+  /** Adds the differences of a raised part: its counts, which the changes contain now, and its sum. */
   addRaised(changes: CellChanges, sum: number, frame: number): void {
     const { stretch } = changes;
     if (stretch === null) return;
@@ -111,7 +111,7 @@ export class TrackedHistogram {
     }
   }
 
-  /** Ascending, each once. */
+  /** Ascending and distinct. */
   #changedAfter(since: number): readonly number[] | Uint16Array {
     if (since < this.#forgotten || since === 0) {
       const all: number[] = [];
@@ -131,7 +131,7 @@ export class TrackedHistogram {
   }
 }
 
-/** Each once, of what is in order; in place. */
+/** Removes duplicates from sorted cells, in place. */
 function distinct(sorted: Uint16Array): Uint16Array {
   let length = 0;
   for (let at = 0; at < sorted.length; at++)
@@ -139,21 +139,21 @@ function distinct(sorted: Uint16Array): Uint16Array {
   return sorted.subarray(0, length);
 }
 
-/** What one frame says of one histogram. */
+/** Changes of one histogram in one frame. */
 export interface CellChanges {
   readonly sum: number;
   readonly min: number;
   readonly max: number;
-  /** Cells, ascending, and the absolute count of each; null when it says nothing. */
+  /** Cells, ascending, and the absolute count of each; null for none. */
   readonly stretch: CellStretch | null;
 }
 
 export const NO_CHANGES: CellChanges = { sum: 0, min: 0, max: 0, stretch: null };
 
-/** Undefined when the bytes make no sense. */
+/** Undefined when the bytes are invalid. */
 export function readCellChanges(reader: ByteReader): CellChanges | undefined {
   const length = reader.varint();
-  // A cell takes two bytes at least: a length that lies must not cost memory.
+  // A cell takes two bytes at least: a false length must not cost memory.
   if (reader.failed || length > CELLS_MAX || 2 * length > reader.remaining) return undefined;
   if (length === 0) return NO_CHANGES;
   const sum = reader.float64();

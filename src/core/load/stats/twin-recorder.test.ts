@@ -11,7 +11,7 @@ function cellsOf(histogram: Histogram): [number, number][] {
 }
 
 describe("TwinRecorder", () => {
-  it("gives each histogram what its own values would have given, and the window of the first", () => {
+  it("fills each histogram as its own values would have, and returns the window of the first", () => {
     const random = new Random("twins");
     const twins = new TwinRecorder();
     const tracked = [new TrackedHistogram(), new TrackedHistogram()] as const;
@@ -43,7 +43,7 @@ describe("TwinRecorder", () => {
     }
   });
 
-  it("folds nothing into the second histogram where no second value came", () => {
+  it("folds nothing into the second histogram without a second value", () => {
     const twins = new TwinRecorder();
     const [first, second] = [new TrackedHistogram(), new TrackedHistogram()];
     twins.record(5, -1);

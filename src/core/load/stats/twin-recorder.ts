@@ -1,8 +1,7 @@
 /**
- * The hot half of two histograms whose values are nearly always equal: the latency of a call and its
- * time to first byte, where the answer comes in one piece; the duration of an iteration and the part
- * of it that was no pause. What is equal is recorded once and folded into both, so that each is the
- * very histogram that its own values would have given.
+ * Hot half of two histograms whose values are nearly always equal: the latency of a call and its time to first byte,
+ * where the answer arrives in one piece; the duration of an iteration and its part without pauses. Equal values are
+ * recorded once and folded into both, so that each is exactly the histogram of its own values.
  */
 
 import { CellRecorder } from "./cell-recorder.ts";
@@ -15,7 +14,7 @@ export class TwinRecorder {
   readonly #first = new CellRecorder();
   readonly #second = new CellRecorder();
 
-  /** A negative second value is none. */
+  /** A negative second value means none. */
   record(first: number, second: number): void {
     if (first === second) {
       this.#both.record(first);
@@ -25,7 +24,7 @@ export class TwinRecorder {
     if (second >= 0) this.#second.record(second);
   }
 
-  /** Adds what was recorded since the last time, to be told by this frame; and what the first ones were. */
+  /** Adds the values recorded since the last fold, to be reported by this frame, and returns the first ones. */
   fold(first: TrackedHistogram, second: TrackedHistogram, frame: number): SparseCells {
     const both = this.#both.take();
     const ofFirst = together(both, this.#first.take());

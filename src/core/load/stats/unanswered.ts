@@ -1,6 +1,6 @@
 /**
- * Calls and iterations that the end of the graceful stop cut off. One that is younger than typical
- * ones says nothing and is interrupted; an older one is unanswered, a failure.
+ * Calls and iterations cut off by the end of the graceful stop. One that is younger than typical ones is inconclusive
+ * and counts as interrupted; an older one is unanswered, a failure.
  */
 
 import type { Histogram } from "./histogram.ts";

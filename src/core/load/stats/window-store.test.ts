@@ -17,7 +17,7 @@ function partWindow(random: Random): StepWindow {
   return stepWindow({ calls, requests: calls }, [random.below(2)], latency, SparseCells.EMPTY);
 }
 
-it("what many parts tell of a window is the same whether or not somebody looks in between", () => {
+it("merges many parts of a window the same whether or not it is read in between", () => {
   const random = new Random("parts of windows");
   const [looked, unseen] = [new WindowStore(STEP_RULES), new WindowStore(STEP_RULES)];
   let calls = 0;
@@ -39,8 +39,8 @@ it("what many parts tell of a window is the same whether or not somebody looks i
   const windows = seen(unseen);
   expect(windows).toEqual(seen(looked));
   expect(windows.reduce((sum, one) => sum + one.calls, 0)).toBe(calls);
-  for (const { calls: told, counts } of windows)
-    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(told);
+  for (const { calls: expected, counts } of windows)
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(expected);
   const folded = (store: WindowStore<StepWindow>) =>
     store.folded().map(({ content }) => content.calls);
   expect(folded(unseen)).toEqual(folded(looked));

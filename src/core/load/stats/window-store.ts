@@ -1,14 +1,14 @@
 /**
- * Windows over time in bounded memory, on the measured time of whoever sends them.
+ * Windows over time in bounded memory, on the measured time of their sender.
  *
  *   all of it, folded to at most 600 windows of equal width
  *   ├────┼────┼────┼────┼────┼────┼────┼────┼────┼────┼────┤
  *                                   the last 64 s once more, 100 ms each
  *                                   │││││││││││││││││││││││
  *
- * When the whole would need more than 600 windows, neighbours are folded and windows are twice as
- * wide: 100 ms for a minute, 6.4 s for an hour. The recent windows stay as they were, for what
- * looks at the last seconds and for frames that must be told again. (AD-23.1)
+ * When the whole would need more than 600 windows, neighbours are folded and windows become twice as wide: 100 ms for a
+ * minute, 6.4 s for an hour. The recent windows stay as they were, for readers of the last seconds and for frames that
+ * must be repeated. (AD-23.1)
  */
 
 import type { WindowRules } from "./windows.ts";
@@ -17,11 +17,11 @@ export const WINDOW_MS = 100;
 export const WINDOWS_MAX = 600;
 /** Recent windows that are kept as they were: 64 s. */
 const RECENT_MAX = 640;
-/** Recent windows that may still be told of by parts that are behind are folded when those have caught up. */
+/** Recent windows left unfolded for parts that are behind and may still add to them. */
 const UNFOLDED_MIN = 8;
-/** What parts tell of one recent window is added up when so many have, or when somebody looks at it. */
+/** Parts of one recent window that may wait to be summed; a read sums them earlier. */
 const UNSUMMED_MAX = 16;
-/** With fewer than so many recent windows nothing is gained by dropping more. */
+/** With fewer recent windows than this, dropping more gains nothing. */
 const RECENT_MIN = 20;
 
 export interface Window<Content> {
@@ -35,31 +35,31 @@ export class WindowStore<Content> {
   /** By number of a window of width `#foldedMs`. */
   #folded = new Map<number, Content>();
   #foldedMs = WINDOW_MS;
-  /** Number of the first folded window that was put into since somebody asked. */
+  /** Number of the first folded window that changed since the last query. */
   #changedFrom = Number.POSITIVE_INFINITY;
   /**
-   * Recent windows from this number on are not in the folded ones yet: so the parts of a window are added up
-   * once, and those of one folded window cost one copy of it.
+   * Recent windows from this number on are not in the folded ones yet, so that the parts of a window are summed once,
+   * and those of one folded window cost one copy of it.
    */
   #unfoldedFrom = 0;
-  /** What those are going to take when they are folded, at most. */
+  /** Upper bound of their size when they are folded. */
   #unfoldedBytes = 0;
   /** By number of a window of width `WINDOW_MS`; none below `#recentFrom`. */
   readonly #recent = new Map<number, Content>();
   #recentFrom = 0;
-  /** Of recent windows: what is not added to them yet, in its order. Each sum is a copy of all that it is made of. */
+  /** Unsummed contents of recent windows, in order. Each sum is a copy of all its parts. */
   readonly #unsummed = new Map<number, Content[]>();
-  /** Numbers of the first and last 100 ms window that holds anything. */
+  /** Numbers of the first and last non-empty 100 ms window. */
   #first = Number.POSITIVE_INFINITY;
   #last = -1;
-  /** Of what is held in both; what they share counts twice. */
+  /** Size of both; shared content counts twice. */
   #bytes = 0;
 
   constructor(rules: WindowRules<Content>) {
     this.#rules = rules;
   }
 
-  /** Bytes it takes in memory, at most and roughly. */
+  /** Approximate upper bound of its size in memory. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -69,22 +69,22 @@ export class WindowStore<Content> {
     return this.#foldedMs;
   }
 
-  /** End of the last window that holds anything. */
+  /** End of the last non-empty window. */
   get endMs(): number {
     return (this.#last + 1) * WINDOW_MS;
   }
 
-  /** Start of the first window that holds anything. */
+  /** Start of the first non-empty window. */
   get startMs(): number {
     return this.#last < 0 ? 0 : this.#first * WINDOW_MS;
   }
 
-  /** Start of the first window that holds anything; null when none does. */
+  /** Start of the first non-empty window; null when there is none. */
   get firstMs(): number | null {
     return this.#last < 0 ? null : this.#first * WINDOW_MS;
   }
 
-  /** Adds what a part told of a stretch of time; stretches are whole windows, once or folded. */
+  /** Adds a part's content of a stretch of time; stretches are whole windows, single or folded. */
   add({ content, startMs, widthMs }: Window<Content>): void {
     const index = Math.floor(startMs / WINDOW_MS);
     const last = index + Math.max(1, Math.round(widthMs / WINDOW_MS)) - 1;
@@ -109,7 +109,7 @@ export class WindowStore<Content> {
     else if (waiting.push(content) >= UNSUMMED_MAX) this.#recentAt(index);
   }
 
-  /** All that was told of a recent window. */
+  /** Summed content of a recent window. */
   #recentAt(index: number): Content | undefined {
     const waiting = this.#unsummed.get(index);
     if (waiting !== undefined) {
@@ -129,7 +129,7 @@ export class WindowStore<Content> {
       this.#settle(this.#last + 1 - UNFOLDED_MIN);
   }
 
-  /** Folds recent windows below a number: all of them before folded ones are looked at. */
+  /** Folds recent windows below a number: all of them before folded ones are read. */
   #settle(below = this.#last + 1): void {
     if (this.#unfoldedFrom >= below) return;
     const fold = this.#foldedMs / WINDOW_MS;
@@ -170,7 +170,7 @@ export class WindowStore<Content> {
     }
   }
 
-  /** Gives memory back: half of the recent windows, or wider folded ones; false when nothing is left to give. */
+  /** Releases memory: half of the recent windows, or wider folded ones; false when nothing is left to release. */
   shrink(): boolean {
     const recent = this.#last - this.#recentFrom + 1;
     if (recent > RECENT_MIN) {
@@ -183,7 +183,7 @@ export class WindowStore<Content> {
     return true;
   }
 
-  /** Windows from a moment on, in order: recent ones as they were, earlier ones folded. */
+  /** Windows from a time on, in order: recent ones as they were, earlier ones folded. */
   list(fromMs = 0): Window<Content>[] {
     const found: Window<Content>[] = [];
     const recentMs = this.#recentFrom * WINDOW_MS;
@@ -203,7 +203,7 @@ export class WindowStore<Content> {
     return found;
   }
 
-  /** All of the time in windows of `widthMs`, in order; windows that hold nothing are left out. */
+  /** The whole time in windows of `widthMs`, in order; empty windows are left out. */
   folded(): Window<Content>[] {
     this.#settle();
     return [...this.#folded]
@@ -215,7 +215,7 @@ export class WindowStore<Content> {
       }));
   }
 
-  /** Start of the first folded window that changed since this was last asked; infinite when none did. One may ask. */
+  /** Start of the first folded window that changed since the last call; infinite when none did. Supports one caller. */
   takeChangedFromMs(): number {
     this.#settle();
     const changedFromMs = this.#changedFrom * this.#foldedMs;
@@ -223,18 +223,18 @@ export class WindowStore<Content> {
     return changedFromMs;
   }
 
-  /** The folded window that begins at a moment. */
+  /** The folded window that begins at a time. */
   foldedAt(startMs: number): Content | undefined {
     this.#settle();
     return this.#folded.get(Math.round(startMs / this.#foldedMs));
   }
 
-  /** Windows that lie in a stretch of time: 100 ms each where they are still known, else folded. */
+  /** Windows in a stretch of time: 100 ms each where they are still known, else folded. */
   over(fromMs: number, toMs: number): Window<Content>[] {
     return this.list(fromMs).filter(({ startMs, widthMs }) => startMs + widthMs <= toMs);
   }
 
-  /** Windows that the whole takes at the width of the folded ones. */
+  /** Number of windows of the whole at the width of the folded ones. */
   #span(): number {
     if (this.#last < 0) return 0;
     const fold = this.#foldedMs / WINDOW_MS;

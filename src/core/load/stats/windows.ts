@@ -1,15 +1,14 @@
 /**
- * What happened in one short stretch of time: of one step (`StepWindow`), and to the load as a whole
- * (`LoadWindow`). Both are immutable, add up over the parts of a run and over neighbours in time,
- * and travel in frames. (AD-23.5)
+ * Content of one short stretch of time: of one step (`StepWindow`), and of the load as a whole (`LoadWindow`). Both are
+ * immutable, add up over the parts of a run and over neighbours in time, and travel in frames. (AD-23.5)
  */
 
 import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
 import { SparseCells } from "./sparse-cells.ts";
 
-/** Kinds of errors that a window may tell apart; a frame with more is no frame. */
+/** Kinds of errors that a window may distinguish; a frame with more is rejected. */
 const KINDS_MAX = 64;
-/** As measured in V8: of a window beside its cells, and of each cell. */
+/** As measured in V8: size of a window beside its cells, and of each cell. */
 const STEP_WINDOW_BYTES = 320;
 const LOAD_WINDOW_BYTES = 160;
 const CELL_BYTES = 8;
@@ -20,15 +19,15 @@ export interface StepWindow {
   readonly failed: number;
   readonly bytesIn: number;
   readonly bytesOut: number;
-  /** All that were recorded: not those of the warm-up, but those of the graceful stop. */
+  /** All recorded calls: excludes the warm-up, includes the graceful stop. */
   readonly requests: number;
-  /** Calls of which an answer began, and where their time went: sums of microseconds. */
+  /** Answered calls, and the duration of their phases: sums of microseconds. */
   readonly answers: number;
   readonly answeredUs: number;
   readonly firstByteUs: number;
   readonly connectUs: number;
   readonly tlsUs: number;
-  /** All failures that were recorded, by kind; those of the graceful stop too. */
+  /** All recorded failures by kind, including those of the graceful stop. */
   readonly kinds: readonly number[];
   /** Latencies in microseconds, and those of failures among them. */
   readonly latency: SparseCells;
@@ -45,7 +44,7 @@ const NO_COUNTS: Counts = {
   ...{ calls: 0, failed: 0, bytesIn: 0, bytesOut: 0, requests: 0 },
   ...{ answers: 0, answeredUs: 0, firstByteUs: 0, connectUs: 0, tlsUs: 0 },
 };
-/** Where sums are counted: each is copied into its window. */
+/** Scratch object for sums: each is copied into its window. */
 const sums: { -readonly [Key in keyof Counts]: number } = { ...NO_COUNTS };
 
 export function stepWindow(
@@ -58,8 +57,8 @@ export function stepWindow(
 }
 
 /**
- * Field by field: what is spread and then added to gets a hidden class of its own in V8, which was 400 bytes for
- * each of tens of thousands of windows.
+ * Field by field: spreading and then adding fields gives the object a hidden class of its own in V8, which cost 400
+ * bytes for each of tens of thousands of windows.
  */
 function windowOf(
   counts: Counts,
@@ -84,11 +83,11 @@ function windowOf(
   };
 }
 
-/** How windows of one sort add up. */
+/** How windows of one kind add up. */
 export interface WindowRules<Content> {
-  /** Parts at the same time, or neighbours in time; one at least. */
+  /** Parts at the same time, or neighbours in time; at least one. */
   sum(contents: readonly Content[]): Content;
-  /** Bytes it takes in memory, roughly. */
+  /** Approximate size in memory. */
   bytes(content: Content): number;
 }
 
@@ -140,7 +139,7 @@ function sumKinds(some: readonly number[], others: readonly number[]): number[] 
   return Array.from({ length }, (_, kind) => (some[kind] ?? 0) + (others[kind] ?? 0));
 }
 
-/** How many cells of its histograms hold anything. */
+/** Number of non-empty cells in its histograms. */
 export function windowCells({ failedLatency, latency }: StepWindow): number {
   return latency.size + failedLatency.size;
 }
@@ -158,7 +157,7 @@ export function writeStepWindow(writer: ByteWriter, window: StepWindow): void {
   window.failedLatency.encode(writer);
 }
 
-/** In the order of `COUNTS`, written out: a name that is looked up costs more than the number. Undefined: none. */
+/** In the order of `COUNTS`, unrolled: a lookup by name costs more than the number. Undefined when invalid. */
 export function readStepWindow(reader: ByteReader): StepWindow | undefined {
   sums.calls = reader.varint();
   sums.failed = reader.varint();
@@ -179,11 +178,11 @@ export function readStepWindow(reader: ByteReader): StepWindow | undefined {
   return windowOf(sums, kinds, latency, failedLatency);
 }
 
-/** The load and what it took to make it. Integrals over the window, so that windows add up. */
+/** The load and the resources it took. Integrals over the window, so that windows add up. */
 export interface LoadWindow {
   /** Virtual users at work, times milliseconds. */
   readonly userMs: number;
-  /** Users, or arrivals per second, that the plan asks for, times milliseconds. */
+  /** Users, or arrivals per second, required by the plan, times milliseconds. */
   readonly targetMs: number;
   /** Arrivals that began in the window; 0 in closed models. */
   readonly arrivals: number;
@@ -213,7 +212,7 @@ export function writeLoadWindow(writer: ByteWriter, window: LoadWindow): void {
   for (const key of LOAD_KEYS) writer.float64(window[key]);
 }
 
-/** In the order of `LOAD_KEYS`, written out. Undefined when the bytes are no window of a load. */
+/** In the order of `LOAD_KEYS`, unrolled. Undefined when the bytes are not a load window. */
 export function readLoadWindow(reader: ByteReader): LoadWindow | undefined {
   const userMs = reader.float64();
   const targetMs = reader.float64();

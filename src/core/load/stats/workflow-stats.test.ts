@@ -6,10 +6,10 @@ import { SparseCells } from "./sparse-cells.ts";
 import { readStepWindow, type StepWindow, stepWindow, writeStepWindow } from "./windows.ts";
 import { WINDOW_BYTES_MAX, WorkflowStats } from "./workflow-stats.ts";
 
-/** After 124 s the folded windows and the recent ones are as many as they ever are. */
+/** After 124 s there are as many folded and recent windows as there ever are. */
 const LONGEST_MS = 124_000;
 
-/** Buffers are freed beside the program, a while after they were found to be garbage. */
+/** Buffers are freed asynchronously, a while after they were found to be garbage. */
 const COLLECTIONS = 3;
 
 async function retainedBytes(): Promise<number> {
@@ -45,11 +45,11 @@ function arrived(calls: number, firstCell: number): StepWindow {
 }
 
 it.each([
-  // As a fast run calls them, and as hundreds of pages are called now and then.
+  // As in a fast run, and as with hundreds of rarely called pages.
   { steps: 50, calls: 20 },
   { steps: 200, calls: 1 },
 ])(
-  "windows of $steps steps, $calls calls each, take what they may, in real memory",
+  "windows of $steps steps with $calls calls each stay within their bound, in real memory",
   async ({ calls, steps }) => {
     const before = await retainedBytes();
     const stats = new WorkflowStats({ errorKinds: 5, corrected: false });
@@ -57,8 +57,8 @@ it.each([
       for (let step = 0; step < steps; step++)
         stats.addWindow(step, { startMs, widthMs: 100, content: arrived(calls, step) });
     expect((await retainedBytes()) - before).toBeLessThan(1.25 * WINDOW_BYTES_MAX);
-    const told = stats.windowsOf(0).folded();
-    expect(told.reduce((sum, { content }) => sum + content.calls, 0)).toBe(
+    const listed = stats.windowsOf(0).folded();
+    expect(listed.reduce((sum, { content }) => sum + content.calls, 0)).toBe(
       (calls * LONGEST_MS) / 100,
     );
   },

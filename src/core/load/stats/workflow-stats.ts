@@ -1,7 +1,7 @@
 /**
- * Everything measured of one workflow: by one executor core, or by several and merged. Totals only
- * grow; windows below the horizon are complete. Whatever changes remembers the frame that will tell
- * it first, so that a frame can be written against any earlier one (`frames.ts`).
+ * Measurements of one workflow: by one executor core, or by several and merged. Totals only grow; windows below the
+ * horizon are complete. Every change remembers the frame that reports it first, so that a frame can be written against
+ * any earlier one (`frames.ts`).
  */
 
 import { assert } from "../../base/assert.ts";
@@ -16,22 +16,22 @@ import type { TrackedHistogram } from "./tracked-histogram.ts";
 import { type Window, WindowStore } from "./window-store.ts";
 import { LOAD_RULES, type LoadWindow, STEP_RULES, type StepWindow } from "./windows.ts";
 
-/** Of all windows of a workflow together: with more, windows become wider. */
+/** Maximum size of all windows of a workflow: with more, windows become wider. */
 export const WINDOW_BYTES_MAX = 40_000_000;
 
-/** What cannot be counted up: how it is now. */
+/** Current values that are not counters. */
 export interface Moment {
   /** Milliseconds of measured time so far, warm-up and pauses excluded. */
   readonly measuredMs: number;
   readonly warmingUp: boolean;
-  /** Users or arrivals per second asked for at this moment. */
+  /** Users or arrivals per second required at this time. */
   readonly target: number;
   /** Arrivals that are due and have not begun; at the end, those that never will. */
   readonly arrivalsWaiting: number;
 }
 
 export const RUN_COUNTS = [
-  /** Iterations by how they ended. */
+  /** Iterations by outcome. */
   "completed",
   "ended",
   "failed",
@@ -39,19 +39,19 @@ export const RUN_COUNTS = [
   /** Completed inside the measured time, whenever they were due. */
   "iterationsInside",
   "arrivalsStarted",
-  /** Of those interrupted: older than typical ones, and waiting for no call. */
+  /** Interrupted ones that were older than typical ones and waited for no call. */
   "unresolved",
 ] as const;
 export const RUN_HISTOGRAMS = [
   /** How late arrivals began. */
   "sendLag",
-  /** How long arrivals had waited that never began. */
+  /** Waiting times of arrivals that never began. */
   "waited",
   /** How long users waited for rows, or for their share of the iterations. */
   "rowWait",
-  /** How late event loops ran, weighted by time… */
+  /** Event-loop lag, weighted by time… */
   "loopLag",
-  /** …and of that, when the core itself was computing. */
+  /** …and the part of it while the core itself was computing. */
   "ownLag",
 ] as const;
 
@@ -61,13 +61,13 @@ export const RUN_SHAPE: TallyShape = {
   keysMax: 0,
   keyMax: 0,
 };
-/** Counts of a check; early: in the warm-up, however it came out. */
+/** Counts of a check; early: in the warm-up, whatever its outcome. */
 export const CHECK_PASSED = 0;
 export const CHECK_FAILED = 1;
 export const CHECK_EARLY = 2;
 export const CHECK_SHAPE: TallyShape = { counts: 3, histograms: 0, keysMax: 0, keyMax: 0 };
 
-/** What all parts of a workflow have in common. */
+/** Properties shared by all parts of a workflow. */
 export interface StatsShape {
   readonly errorKinds: number;
   /** Latency is measured from the intended start, and service time is kept beside it. */
@@ -91,7 +91,7 @@ export class WorkflowStats {
   moment: Moment = { measuredMs: 0, warmingUp: false, target: 0, arrivalsWaiting: 0 };
   /** Windows that end here or earlier are complete. */
   horizonMs = 0;
-  /** The number that the next frame will have. */
+  /** The number of the next frame. */
   nextFrame = 1;
   readonly #steps: StepTotals[] = [];
   readonly #checks: Tally[] = [];
@@ -99,7 +99,7 @@ export class WorkflowStats {
   readonly #windows: WindowStore<StepWindow>[] = [];
   #windowBytes = 0;
 
-  /** The names that are known before anything is measured; others may follow. */
+  /** Names known before anything is measured; others may follow. */
   constructor(
     shape: StatsShape,
     { checks, steps }: KnownNames = { steps: new NameTable(), checks: new NameTable() },
@@ -148,7 +148,7 @@ export class WorkflowStats {
     if (this.#windowBytes > WINDOW_BYTES_MAX) this.#shrink();
   }
 
-  /** Counts a row that was given up under "(other)", with everything measured of it so far. */
+  /** Counts a given-up row under "(other)", with all its measurements so far. */
   foldStep(from: number): void {
     const into = this.stepNames.fold(from);
     if (into === from) return;

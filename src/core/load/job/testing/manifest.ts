@@ -1,4 +1,4 @@
-/** A manifest for tests: everything that does not matter to the test has a plain value. */
+/** A manifest for tests: everything irrelevant to the test has a plain value. */
 
 import type { WorkflowManifest } from "../manifest.ts";
 

@@ -30,11 +30,11 @@ export interface SyntheticOptions {
   readonly rate?: number;
   /** Standard deviation of the slow drift that makes neighbouring windows alike; 0 for none. */
   readonly drift?: number;
-  /** How much of the drift a window takes over from the one before, 0 … 1. */
+  /** How much of the drift a window inherits from the one before, 0 … 1. */
   readonly memory?: number;
   /** Everything goes well: thresholds hold, no stall, no loss. */
   readonly healthy?: boolean;
-  /** Each workflow has its steps so many times over, under names of their own. */
+  /** Repeats the steps of each workflow this many times, under names of their own. */
   readonly copies?: number;
 }
 
@@ -43,7 +43,7 @@ interface StepPlan {
   readonly protocol: string;
   readonly perSecond: number;
   readonly medianMs: number;
-  /** Of the logarithm: 0.3 is narrow, 0.8 has a long tail. */
+  /** Spread of the logarithm: 0.3 is narrow, 0.8 has a long tail. */
   readonly spread: number;
   readonly failures: Readonly<Record<string, number>>;
   readonly status: string;
@@ -74,7 +74,7 @@ const SETTLED: Required<SyntheticOptions> = {
   copies: 1,
 };
 
-/** When the load falls to a half, as `loadSeries` has it. */
+/** When the load falls to a half, as in `loadSeries`. */
 export function lostAtSeconds(seconds: number): number {
   return 5 + Math.round(seconds * 0.9);
 }

@@ -1,4 +1,4 @@
-/** What a synthetic run has over time: windows of latencies, the load, the cores. */
+/** Series of a synthetic run: windows of latencies, the load, the cores. */
 
 import { cellHigh, Histogram } from "../../stats/histogram.ts";
 import type { CoreHealth, HistogramSummary, LatencyWindows, LoadSeries } from "../model.ts";
@@ -16,7 +16,7 @@ interface Window {
   readonly failures: Histogram;
 }
 
-/** Folded, as a run's own, to stay bounded. */
+/** Folded like those of a real run, to stay bounded. */
 export function windowMsOf(seconds: number): number {
   let windowMs = WINDOW_MS;
   while ((seconds * 1_000) / windowMs > WINDOWS_MAX) windowMs *= 2;
@@ -26,7 +26,7 @@ export function windowMsOf(seconds: number): number {
 /** In windows of a second or more, with the phases in fixed shares of the mean. */
 export function latencyWindows(windows: readonly Window[], windowMs: number): LatencyWindows {
   const fold = Math.max(1, Math.round(1_000 / windowMs));
-  const told = Array.from({ length: Math.ceil(windows.length / fold) }, (_, at) => {
+  const folded = Array.from({ length: Math.ceil(windows.length / fold) }, (_, at) => {
     const [latency, failures] = [new Histogram(), new Histogram()];
     for (const one of windows.slice(at * fold, (at + 1) * fold)) {
       latency.merge(one.latency);
@@ -35,12 +35,12 @@ export function latencyWindows(windows: readonly Window[], windowMs: number): La
     return { at, latency, failures };
   }).filter(({ latency }) => latency.count > 0);
   const part = (share: number) =>
-    told.map(({ latency }) => Math.round(latency.mean * share) / 1_000);
+    folded.map(({ latency }) => Math.round(latency.mean * share) / 1_000);
   return {
     windowMs: fold * windowMs,
-    atSeconds: told.map(({ at }) => 5 + (at * fold * windowMs) / 1_000),
-    histograms: told.map(({ latency }) => fineHistogram(latency)),
-    failures: told.map(({ failures }) => fineHistogram(failures)),
+    atSeconds: folded.map(({ at }) => 5 + (at * fold * windowMs) / 1_000),
+    histograms: folded.map(({ latency }) => fineHistogram(latency)),
+    failures: folded.map(({ failures }) => fineHistogram(failures)),
     phases: { connectMs: part(0.03), tlsMs: part(0), waitingMs: part(0.87), bodyMs: part(0.1) },
   };
 }
