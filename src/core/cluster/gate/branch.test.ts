@@ -38,7 +38,7 @@ class Followed {
     this.context.calls.onLink("dc1", "m1", true);
     const place = { datacenter: "dc1", key: "job/dc1/1" };
     const ports = {
-      ...{ held: () => null, onTold: () => undefined, onNews: () => undefined },
+      ...{ held: () => null, onReport: () => undefined, onNews: () => undefined },
       ...{ isLed: () => true, onLine: () => undefined },
     };
     this.branch = new Branch(this.context, place, submission(), WANTED, ports);

@@ -67,7 +67,7 @@ interface BranchPorts {
   /** Frames that are already merged; null if metrics are not wanted. */
   held(): HeldFigures | null;
   /** The datacenter reported metrics, with the view of its leader. */
-  onTold(told: ToldRun, view: number): void;
+  onReport(report: ToldRun, view: number): void;
   /** The state of the branch has changed. */
   onNews(): void;
   /** Whether this gate still leads the job. */
@@ -86,9 +86,9 @@ export class Branch {
   /** Call rate over about the last second. */
   ratePerSecond = 0;
   /** Last reported metrics and waits. */
-  told: ToldRun | null = null;
+  report: ToldRun | null = null;
   /** Time of the last answer; null if there is none. */
-  heardAt: number | null = null;
+  lastSeenAt: number | null = null;
   /** When the job was first observed queued; null if it is not queued. */
   queuedAt: number | null = null;
   /** Reason why the job can never run in this datacenter. */
@@ -145,12 +145,12 @@ export class Branch {
 
   /** Time since the last answer. */
   silentMs(now: number): number {
-    return now - (this.heardAt ?? this.#beganAt);
+    return now - (this.lastSeenAt ?? this.#beganAt);
   }
 
   /** Time since the last answer or the first submission; a branch that waits for its turn counts as answered. */
   unansweredMs(now: number): number {
-    return now - (this.heardAt ?? this.#askedAt ?? now);
+    return now - (this.lastSeenAt ?? this.#askedAt ?? now);
   }
 
   get wasAsked(): boolean {
@@ -254,7 +254,7 @@ export class Branch {
         this.job = answer.job;
         this.#hindered(null);
         this.#context.datacenters.succeeded(this.datacenter);
-        this.heardAt = this.#context.now;
+        this.lastSeenAt = this.#context.now;
         this.#askAt = this.#context.now;
       } else if (answer.kind === "missing") {
         this.#manager = manager;
@@ -287,7 +287,7 @@ export class Branch {
 
   #follow(): void {
     const seen = this.#isFresh ? this.observed : null;
-    const control = seen === null ? null : controlFor(seen, this.#wanted, this.told);
+    const control = seen === null ? null : controlFor(seen, this.#wanted, this.report);
     if (control !== null) {
       const request = { kind: "control", job: this.job, by: "gate", control } as const;
       // Polls again whatever the answer: a finished job refuses controls.
@@ -311,7 +311,7 @@ export class Branch {
     this.observed = observed;
     this.#isFresh = true;
     this.#hindered(null);
-    this.heardAt = now;
+    this.lastSeenAt = now;
     this.queuedAt = observed.status === "QUEUED" ? (this.queuedAt ?? now) : null;
     this.#measureRate(observed.requests);
     for (const line of observed.lines) this.#ports.onLine(line);
@@ -322,7 +322,7 @@ export class Branch {
     this.#isLate = isLate;
     this.#line = observed.nextLine;
     this.#onFrames(observed);
-    const acts = this.hasEnded || controlFor(observed, this.#wanted, this.told) !== null;
+    const acts = this.hasEnded || controlFor(observed, this.#wanted, this.report) !== null;
     const level = Math.max(this.#context.level, observed.level ?? 0);
     const pauseMs = options.config.observeMs + delayMs(backpressureLevel(level));
     const waitedMs = this.queuedAt === null ? 0 : now - this.queuedAt;
@@ -340,10 +340,10 @@ export class Branch {
   }
 
   #onFrames({ told: bytes, view }: Observed): void {
-    const told = bytes === null ? null : decodeTold(bytes);
-    if (told === null) return;
-    this.told = told;
-    this.#ports.onTold(told, view);
+    const report = bytes === null ? null : decodeTold(bytes);
+    if (report === null) return;
+    this.report = report;
+    this.#ports.onReport(report, view);
   }
 
   #fetchResult(): void {
@@ -367,10 +367,10 @@ export class Branch {
 function controlFor(
   { clock = null, factor, prepared, status, view }: Observed,
   wanted: Wanted,
-  told: ToldRun | null,
+  report: ToldRun | null,
 ): Control | null {
   const joint = wanted.joint.find(({ workflow }) =>
-    told?.waits.some((one) => one.workflow === workflow),
+    report?.waits.some((one) => one.workflow === workflow),
   );
   if (ENDED_STATUSES.includes(status)) return null;
   if (status === "CANCELLING") return joint ?? null;

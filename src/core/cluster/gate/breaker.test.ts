@@ -249,20 +249,20 @@ describe("arbitrary traffic and failures", () => {
           expect(bench.breaker.snapshot().queued).toBeLessThanOrEqual(8);
         }
         const queued = new Set<string>();
-        const told: string[] = [];
+        const outcomes: string[] = [];
         const ended: string[] = [];
         const delivered: number[] = [];
         for (const effect of bench.effects) {
           if (effect.kind === "queued") queued.add(effect.op);
-          if (effect.kind === "queued" || effect.kind === "rejected") told.push(effect.op);
+          if (effect.kind === "queued" || effect.kind === "rejected") outcomes.push(effect.op);
           if (effect.kind === "send") {
-            for (const op of effect.ops) if (!queued.has(op)) told.push(op);
+            for (const op of effect.ops) if (!queued.has(op)) outcomes.push(op);
           }
           if (effect.kind === "delivered") delivered.push(Number(effect.op));
           if (effect.kind === "delivered" || effect.kind === "expired") ended.push(effect.op);
         }
-        expect(told).toEqual([...new Set(told)]);
-        expect(told).toHaveLength(made);
+        expect(outcomes).toEqual([...new Set(outcomes)]);
+        expect(outcomes).toHaveLength(made);
         expect(ended).toEqual([...new Set(ended)]);
         expect(delivered).toEqual([...delivered].sort((a, b) => a - b));
         // No queued operation is lost: it completed, is queued, or is in flight.

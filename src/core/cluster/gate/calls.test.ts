@@ -175,19 +175,19 @@ describe("the circuit to a datacenter", () => {
     expect(far.logged).toEqual(["CircuitOpened: Circuit to eu OPENED after 5 failures"]);
     expect(far.calls.hindrance("eu")).toBe("its circuit is OPEN after 5 failures");
     const observed = far.ask(null);
-    const told = far.ask(null, () => true);
+    const answers = far.ask(null, () => true);
     far.run(100);
-    expect([observed, told]).toEqual([["none"], []]);
+    expect([observed, answers]).toEqual([["none"], []]);
     expect(far.circuit).toBe("OPEN 1");
   });
 
   it("is probed by its timer, and replays queued requests once and in order within 60 s (CB-4, CB-5, CB-7)", () => {
     const far = cut();
-    const told = ["first", "second", "third"].map(() => far.ask(null, () => true));
+    const answers = ["first", "second", "third"].map(() => far.ask(null, () => true));
     far.silent.clear();
     far.run(60_000);
-    expect(told.map(({ length }) => length)).toEqual([1, 1, 1]);
-    expect(told.flat()).not.toContain("none");
+    expect(answers.map(({ length }) => length)).toEqual([1, 1, 1]);
+    expect(answers.flat()).not.toContain("none");
     expect(far.circuit).toBe("CLOSED 0");
     expect(far.logged.slice(1)).toEqual([
       "CircuitClosed: Circuit to eu CLOSED after recovery",
@@ -197,17 +197,17 @@ describe("the circuit to a datacenter", () => {
 
   it("is probed at once when the datacenter answers a capacity request", () => {
     const far = cut();
-    const told = far.ask(null, () => true);
+    const answers = far.ask(null, () => true);
     far.silent.clear();
     far.calls.probe("eu", () => undefined);
     far.run(100);
-    expect([told.length, far.circuit]).toEqual([1, "CLOSED 0"]);
+    expect([answers.length, far.circuit]).toEqual([1, "CLOSED 0"]);
   });
 
   it("is probed at once when a connection is established, and stays open if the probe fails", () => {
     const far = cut();
     for (const manager of ["m1", "m2", "m3"]) far.link(manager, false);
-    const told = far.ask(null, () => true);
+    const answers = far.ask(null, () => true);
     far.link("m1", true);
     expect(far.circuit).toBe("HALF_OPEN 1");
     far.run(GATE_DEFAULTS.askTimeoutMs);
@@ -215,7 +215,7 @@ describe("the circuit to a datacenter", () => {
     far.silent.clear();
     far.link("m2", true);
     far.run(100);
-    expect([told, far.circuit]).toEqual([[expect.any(String)], "CLOSED 0"]);
+    expect([answers, far.circuit]).toEqual([[expect.any(String)], "CLOSED 0"]);
   });
 
   it("drops requests that are no longer wanted, and reports expired ones", () => {

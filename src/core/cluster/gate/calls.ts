@@ -83,7 +83,7 @@ interface Way {
   readonly circuit: CircuitBreaker<Operation>;
   readonly watch: ManagerWatch;
   /** Time of the last answer of any of its managers. */
-  heardAt: number;
+  lastSeenAt: number;
 }
 
 export interface CallsView {
@@ -116,8 +116,8 @@ export class DatacenterCalls {
         const circuit = new CircuitBreaker<Operation>(BREAKER_DEFAULTS);
         const up = new Set<string>();
         const watch = new ManagerWatch();
-        const heardAt = Number.NEGATIVE_INFINITY;
-        return [name, { name, managers, up, pool, circuit, watch, heardAt }];
+        const lastSeenAt = Number.NEGATIVE_INFINITY;
+        return [name, { name, managers, up, pool, circuit, watch, lastSeenAt }];
       }),
     );
   }
@@ -213,7 +213,7 @@ export class DatacenterCalls {
       way.pool.failed(manager, now);
       way.watch.missed(manager);
     } else {
-      way.heardAt = now;
+      way.lastSeenAt = now;
       way.watch.heard(manager, reportedBy(answer), now);
       way.pool.succeeded(manager, now - at, now);
     }
@@ -401,7 +401,7 @@ function reportedBy(answer: ManagerAnswer): Parameters<ManagerWatch["heard"]>[1]
 function outcomeOf(way: Way, manager: string, at: number, answer: ManagerAnswer | null): Outcome {
   if (answer !== null) return "answered";
   const isGone = !way.up.has(manager) && way.up.size > 0;
-  return isGone || way.heardAt >= at ? "lost" : "failed";
+  return isGone || way.lastSeenAt >= at ? "lost" : "failed";
 }
 
 function resultOf(

@@ -13,7 +13,7 @@ function chosen(
   rooms: readonly ReturnType<typeof room>[],
 ): readonly string[] | null {
   const choice = chooseDatacenters(routing, cores, {
-    ...{ rooms, avoided: new Map(), now: 0, inOrder: (names: readonly string[]) => names },
+    ...{ rooms, avoided: new Map(), now: 0, routingOrder: (names: readonly string[]) => names },
   });
   return choice.kind === "wait" ? null : choice.datacenters.map(({ name }) => name);
 }
@@ -44,7 +44,12 @@ describe("a job without free cores", () => {
     const avoided = new Map([["a", { why: "its tenant has too many", until: 1_000 }]]);
     const choose = (now: number) =>
       chooseDatacenters(ANYWHERE, 1, {
-        ...{ rooms: [room("a", 2, 0), room("b", 0, 0)], avoided, now, inOrder: (names) => names },
+        ...{
+          rooms: [room("a", 2, 0), room("b", 0, 0)],
+          avoided,
+          now,
+          routingOrder: (names) => names,
+        },
       });
     expect(choose(999)).toEqual({
       kind: "wait",
@@ -57,13 +62,13 @@ describe("a job without free cores", () => {
   it("waits with the total of cores, and with a hint if there can never be enough", () => {
     const choose = (cores: number) =>
       chooseDatacenters(ANYWHERE, cores, {
-        ...{ rooms: [room("a", 0, 0)], avoided: new Map(), now: 0, inOrder: (names) => names },
+        ...{ rooms: [room("a", 0, 0)], avoided: new Map(), now: 0, routingOrder: (names) => names },
       });
-    const told = "free cores in a datacenter; there are: a 0 of 8";
-    expect(choose(8)).toEqual({ kind: "wait", reason: `it needs 8 ${told}` });
+    const text = "free cores in a datacenter; there are: a 0 of 8";
+    expect(choose(8)).toEqual({ kind: "wait", reason: `it needs 8 ${text}` });
     expect(choose(9)).toEqual({
       kind: "wait",
-      reason: `it needs 9 ${told}; they never have so many: add workers, or ask for fewer cores`,
+      reason: `it needs 9 ${text}; they never have so many: add workers, or ask for fewer cores`,
     });
   });
 });

@@ -32,14 +32,14 @@ interface Rooms {
   readonly avoided: ReadonlyMap<string, Avoided>;
   readonly now: number;
   /** Routing order of these datacenters. */
-  readonly inOrder: (names: readonly string[]) => readonly string[];
+  readonly routingOrder: (names: readonly string[]) => readonly string[];
 }
 
 /** `cores`: required by the job; null for any number. */
 export function chooseDatacenters(
   routing: Routing,
   cores: number | null,
-  { avoided, inOrder, now, rooms }: Rooms,
+  { avoided, routingOrder, now, rooms }: Rooms,
 ): Choice {
   const { count, datacenters, prefer, strict } = routing;
   if (datacenters.length > 0) return named(routing, cores, rooms);
@@ -49,7 +49,7 @@ export function chooseDatacenters(
   const open = rooms.filter(({ name }) => !strict || prefer.includes(name));
   const avoidReason = (name: string): string | null => whyAvoided(avoided, name, now);
   const fit = open.filter((room) => isEligible(room, needed) && avoidReason(room.name) === null);
-  const turns = inOrder(fit.map(({ name }) => name));
+  const turns = routingOrder(fit.map(({ name }) => name));
   const sorted = fit.toSorted(
     (a, b) =>
       queueOf(a, needed) - queueOf(b, needed) ||

@@ -204,14 +204,14 @@ export class ClientRequests {
   ): void {
     const leader = this.#host.leaderOf(state.jobId);
     const lines = leader?.lines.from(line) ?? [];
-    const told = { kind: "progress", lines, nextLine: leader?.lines.next ?? 0 } as const;
+    const shared = { kind: "progress", lines, nextLine: leader?.lines.next ?? 0 } as const;
     if (hasJobEnded(state)) {
       const end = { status: statusOf(state), reason: reasonOf(state), live: null };
       this.#results.find(state, (found) =>
         answer(
           found.kind === "unreachable"
             ? refusal("retry", "its result cannot be reached at the moment")
-            : { ...told, ...end, summary: found.summary },
+            : { ...shared, ...end, summary: found.summary },
         ),
       );
       return;
@@ -220,9 +220,9 @@ export class ClientRequests {
       answer(this.#sendOn(primary));
       return;
     }
-    if (live || latencies) leader.lookedAt(latencies);
+    if (live || latencies) leader.markWatched(latencies);
     const { reason, status } = leader;
-    const progress: Progress = { ...told, status, reason, live: leader.live(), summary: null };
+    const progress: Progress = { ...shared, status, reason, live: leader.live(), summary: null };
     answer(progress);
   }
 
@@ -264,7 +264,7 @@ export class ClientRequests {
       answer(this.#sendOn(group.primary));
       return;
     }
-    leader?.lookedAt(false);
+    leader?.markWatched(false);
     const view = this.#view(group);
     this.#places(group, leader, ({ places, summary }) =>
       askAll(
@@ -305,13 +305,13 @@ export class ClientRequests {
         })),
         (answers) => {
           const there = answers.flatMap((one) => (one?.kind === "events" ? one.events : []));
-          const told = [...ledgerEvents(state), ...there].sort((one, other) => one.at - other.at);
+          const known = [...ledgerEvents(state), ...there].sort((one, other) => one.at - other.at);
           const missing = answers.flatMap((one, at) =>
             this.#missing(one ?? null, places[at]?.datacenter ?? "").map((what) =>
-              cutShort(told, what),
+              cutShort(known, what),
             ),
           );
-          const all = [...told, ...missing];
+          const all = [...known, ...missing];
           const events = all.slice(from, from + EVENTS_PAGE_MAX);
           answer({ kind: "events", events, more: from + events.length < all.length });
         },

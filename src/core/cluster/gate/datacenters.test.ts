@@ -64,33 +64,33 @@ describe("routing order of a gate", () => {
   it("is by free cores at first, and by distance once it is known", () => {
     const far = new Far({ near: { ms: 5, coresFree: 4 }, far: { ms: 80, coresFree: 6 } });
     far.run(2_000);
-    expect(far.table.inOrder(["near", "far"], [])).toEqual(["far", "near"]);
+    expect(far.table.routingOrder(["near", "far"], [])).toEqual(["far", "near"]);
     far.run(60_000);
-    expect(far.table.inOrder(["near", "far"], [])).toEqual(["near", "far"]);
+    expect(far.table.routingOrder(["near", "far"], [])).toEqual(["near", "far"]);
   });
 
   it("puts a datacenter that failed a job last, until it accepts one", () => {
     const far = new Far({ near: { ms: 50, coresFree: 8 }, other: { ms: 60, coresFree: 8 } });
     far.run(30_000);
     far.table.failed("near");
-    expect(far.table.inOrder(["near", "other"], [])).toEqual(["other", "near"]);
+    expect(far.table.routingOrder(["near", "other"], [])).toEqual(["other", "near"]);
     far.table.succeeded("near");
     far.run(70_000);
-    expect(far.table.inOrder(["near"], [])).toEqual(["near"]);
+    expect(far.table.routingOrder(["near"], [])).toEqual(["near"]);
   });
 
   it("is logged and counted under the names of AD-36", () => {
     const far = new Far({ near: { ms: 5, coresFree: 4 }, far: { ms: 80, coresFree: 6 } });
     far.run(2_000);
-    far.table.inOrder(["near", "far"], []);
+    far.table.routingOrder(["near", "far"], []);
     far.run(10_500);
     // "near" is better now, but "far" is in hold-down.
-    far.table.inOrder(["near", "far"], []);
+    far.table.routingOrder(["near", "far"], []);
     far.run(60_000);
-    far.table.inOrder(["near", "far"], []);
+    far.table.routingOrder(["near", "far"], []);
     far.table.decided("job-1", "near", null);
     far.table.failed("near");
-    far.table.inOrder(["far"], []);
+    far.table.routingOrder(["far"], []);
     far.table.decided("job-1", "far", "near");
     expect(far.logged.map(({ event }) => event)).toEqual([
       ...["DatacenterReachability", "DatacenterReachability"],
@@ -117,7 +117,7 @@ describe("routing order of a gate", () => {
     const far = new Far(places, 100);
     const first = (untilMs: number): string | undefined => {
       far.run(untilMs);
-      return far.table.inOrder(["a", "b"], [])[0];
+      return far.table.routingOrder(["a", "b"], [])[0];
     };
     expect(first(30_000)).toBe("b");
     places.a.coresFree = 4;

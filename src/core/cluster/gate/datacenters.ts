@@ -54,7 +54,7 @@ interface Known {
   readonly managers: readonly string[];
   readonly roundTrips: RoundTrips;
   capacity: Capacity | null;
-  heardAt: number;
+  lastSeenAt: number;
   askAt: number;
   asking: boolean;
   state: Reachability;
@@ -88,7 +88,7 @@ export class DatacenterTable {
       places.map(({ managers, name }) => [
         name,
         {
-          ...{ name, managers, capacity: null, heardAt: 0 },
+          ...{ name, managers, capacity: null, lastSeenAt: 0 },
           roundTrips: new RoundTrips(),
           ...{ askAt: 0, asking: false, isBusy: false, state: "UNREACHABLE" },
           ...{ answered: 0, unanswered: 0, roundTripMs: null, transitions: new Map() },
@@ -110,7 +110,7 @@ export class DatacenterTable {
   isHealthy(datacenter: string): boolean {
     const known = this.#known.get(datacenter);
     const { now, options } = this.#context;
-    return known?.capacity != null && now - known.heardAt < options.config.silenceMs;
+    return known?.capacity != null && now - known.lastSeenAt < options.config.silenceMs;
   }
 
   /** Datacenters that can be assigned jobs. */
@@ -123,7 +123,7 @@ export class DatacenterTable {
   }
 
   /** Order in which these datacenters are offered a job. (AD-36) */
-  inOrder(names: readonly string[], preferred: readonly string[]): readonly string[] {
+  routingOrder(names: readonly string[], preferred: readonly string[]): readonly string[] {
     const { now } = this.#context;
     const candidates = names.flatMap((name) => {
       const known = this.#known.get(name);
@@ -184,9 +184,9 @@ export class DatacenterTable {
   }
 
   #isDegraded(known: Known): boolean {
-    const { heardAt, managers, name } = known;
+    const { lastSeenAt, managers, name } = known;
     const { now, options } = this.#context;
-    const isSilent = now - heardAt > options.config.silenceMs / 2;
+    const isSilent = now - lastSeenAt > options.config.silenceMs / 2;
     const isUnwell = this.#context.calls.isDegraded(name);
     return isSilent || isUnwell || this.#reached(known) <= managers.length / 2;
   }
@@ -232,7 +232,7 @@ export class DatacenterTable {
   /** Updates the reachability. Silence up to half the limit is normal. */
   #updateReachability(known: Known): void {
     const { now, options } = this.#context;
-    const silentMs = known.capacity === null ? Number.POSITIVE_INFINITY : now - known.heardAt;
+    const silentMs = known.capacity === null ? Number.POSITIVE_INFINITY : now - known.lastSeenAt;
     const isSilent = silentMs > options.config.silenceMs / 2;
     const isLost = silentMs >= options.config.silenceMs;
     const state = isLost ? "UNREACHABLE" : isSilent ? "SUSPECTED" : "REACHABLE";
@@ -272,7 +272,7 @@ export class DatacenterTable {
       const { cores, coresFree } = answer;
       known.capacity = answer;
       known.isBusy = coresFree === 0 || (known.isBusy && coresFree < ROOM_AGAIN * cores);
-      known.heardAt = now;
+      known.lastSeenAt = now;
       known.roundTrips.record(now - askedAt, now);
       this.#updateReachability(known);
     });

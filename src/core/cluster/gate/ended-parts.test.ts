@@ -19,8 +19,8 @@ function cutOff(away: string): { readonly world: GateWorld; readonly job: string
 
 /** Status of the part as its own datacenter reports it. */
 function partIn(world: GateWorld, name: string): readonly (string | null)[] {
-  const told = world.datacenter(name).ask({ kind: "jobs", after: null });
-  const jobs = told.kind === "jobs" ? told.jobs : [];
+  const answer = world.datacenter(name).ask({ kind: "jobs", after: null });
+  const jobs = answer.kind === "jobs" ? answer.jobs : [];
   return jobs.flatMap(({ reason, status }) => [status, reason]);
 }
 
@@ -55,8 +55,8 @@ describe("an abandoned datacenter that answers again after the end of the job", 
     expectEnded(world, away, "PARTIAL");
     expect(outcome(world, job)).toEqual(before);
     world.run(60_000);
-    const told = world.logs.filter((line) => line.startsWith("job.partOver"));
-    expect(told).toHaveLength(GATES.length);
+    const lines = world.logs.filter((line) => line.startsWith("job.partOver"));
+    expect(lines).toHaveLength(GATES.length);
   });
 
   it("is cancelled when the gate that led the job is gone", () => {

@@ -116,7 +116,7 @@ export class EndedParts {
     const wanted = { ...UNWANTED, cancel: `the job is over: ${statusOf(state)}` };
     const branch: Branch = new Branch(this.#context, { datacenter, key }, own.submission, wanted, {
       held: () => (branch.status === "CANCELLING" ? NO_FIGURES : null),
-      onTold: () => branch.want(withJointControls(wanted, parts, branch)),
+      onReport: () => branch.want(withJointControls(wanted, parts, branch)),
       onNews: () => this.#onNews(key, branch),
       isLed: () => this.#rounds.get(key)?.branch === branch,
       onLine: () => undefined,
@@ -172,12 +172,12 @@ function abandonedParts({ run }: JobState): readonly JobState["run"]["dispatched
 function withJointControls(
   wanted: Wanted,
   parts: readonly JobPart[],
-  { datacenter: own, told }: Branch,
+  { datacenter: own, report }: Branch,
 ): Wanted {
   const places = parts.map(({ datacenter }) =>
     datacenter === own
-      ? { datacenter, told, isOver: false }
-      : { datacenter, told: null, isOver: true },
+      ? { datacenter, report, isOver: false }
+      : { datacenter, report: null, isOver: true },
   );
   return { ...wanted, joint: new JointWords(parts, places, []).of(own) };
 }

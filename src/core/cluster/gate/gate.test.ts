@@ -98,8 +98,8 @@ describe("a job through one gate in one datacenter", () => {
     for (const request of [pause, resume, pause, resume])
       for (const gate of [1, 2]) expect(world.ask(request, gate).kind).toBe("controlled");
     expect(world.status(job)).toBe("RUNNING");
-    const told = world.ask({ kind: "events", job, from: 0 }, world.leaderOf(job));
-    const kinds = told.kind === "events" ? told.events.map(({ kind }) => kind) : [];
+    const answer = world.ask({ kind: "events", job, from: 0 }, world.leaderOf(job));
+    const kinds = answer.kind === "events" ? answer.events.map(({ kind }) => kind) : [];
     expect(kinds.filter((kind) => kind === "JobPaused" || kind === "JobResumed")).toEqual([
       "JobPaused",
       "JobResumed",
@@ -114,8 +114,8 @@ describe("a job through one gate in one datacenter", () => {
     world.ask({ kind: "control", job, by: "ada", control: { kind: "pause" } }, 1);
     world.ask({ kind: "control", job, by: "bob", control: { kind: "resume" } }, 2);
     world.end(job);
-    const told = world.ask({ kind: "events", job, from: 0 }, world.leaderOf(job));
-    const events = told.kind === "events" ? told.events : [];
+    const answer = world.ask({ kind: "events", job, from: 0 }, world.leaderOf(job));
+    const events = answer.kind === "events" ? answer.events : [];
     const times = events.map(({ at }) => at);
     expect(times).toEqual([...times].sort((one, other) => one - other));
     const leader = world.cluster.at(world.leaderOf(job)).id;
@@ -157,8 +157,8 @@ describe("a job through one gate in one datacenter", () => {
     const job = world.submit();
     world.end(job);
     world.cut.add("dc1");
-    const told = world.ask({ kind: "events", job, from: 0 });
-    const last = told.kind === "events" ? told.events.at(-1) : null;
+    const answer = world.ask({ kind: "events", job, from: 0 });
+    const last = answer.kind === "events" ? answer.events.at(-1) : null;
     expect(last).toMatchObject({ kind: "cutShort", datacenter: "dc1" });
     expect(last?.text).toContain("dc1 did not tell its events");
   });
@@ -168,7 +168,7 @@ describe("a job through one gate in one datacenter", () => {
     const job = world.submit();
     world.end(job);
     world.run(2_000);
-    const told = [0, 1, 2].map((gate) => {
+    const views = [0, 1, 2].map((gate) => {
       const shown = world.ask({ kind: "status", job }, gate);
       const { datacenters, workflows } = (shown as { readonly job: JobView }).job;
       const history = world.ask({ kind: "events", job, from: 0 }, gate);
@@ -178,10 +178,10 @@ describe("a job through one gate in one datacenter", () => {
         events: history.kind === "events" ? history.events : [],
       };
     });
-    expect(told[0]?.workflows[0]?.attempts).not.toHaveLength(0);
-    expect(told[0]?.managers).toEqual([1]);
-    expect(told[0]?.events.map(({ kind }) => kind)).toContain("placed");
-    expect(told.slice(1)).toEqual([told[0], told[0]]);
+    expect(views[0]?.workflows[0]?.attempts).not.toHaveLength(0);
+    expect(views[0]?.managers).toEqual([1]);
+    expect(views[0]?.events.map(({ kind }) => kind)).toContain("placed");
+    expect(views.slice(1)).toEqual([views[0], views[0]]);
   });
 
   it("that is cancelled before it started is shown as cancelled in its datacenter, too", () => {
@@ -193,8 +193,8 @@ describe("a job through one gate in one datacenter", () => {
       world.end(job);
       world.run(2_000);
       return [0, 1, 2].flatMap((gate) => {
-        const told = world.ask({ kind: "status", job }, gate);
-        return told.kind === "job" ? told.job.datacenters.map(({ status }) => status) : [];
+        const answer = world.ask({ kind: "status", job }, gate);
+        return answer.kind === "job" ? answer.job.datacenters.map(({ status }) => status) : [];
       });
     });
     expect(new Set(shown)).toEqual(new Set(["CANCELLED"]));
@@ -287,11 +287,11 @@ describe("a job through one gate in one datacenter", () => {
     world.until(() => world.status(first) === "RUNNING");
     world.run(1_500);
     const jobs = [first, ...[1, 2, 3].map(submit)];
-    const told = (gate: number): readonly JobView[] => {
+    const jobsOf = (gate: number): readonly JobView[] => {
       const answer = world.ask({ kind: "jobs", after: null }, gate);
       return answer.kind === "jobs" ? answer.jobs : [];
     };
-    const waiting = (gate: number) => told(gate).filter(({ status }) => status === "QUEUED");
+    const waiting = (gate: number) => jobsOf(gate).filter(({ status }) => status === "QUEUED");
     for (const gate of [0, 1, 2]) {
       const reasons = waiting(gate).map(({ reason }) => reason);
       expect(reasons).toHaveLength(3);
@@ -304,7 +304,7 @@ describe("a job through one gate in one datacenter", () => {
     world.until(() => jobs.slice(1).some((job) => world.status(job) === "RUNNING"));
     world.run(500);
     for (const gate of [0, 1, 2]) {
-      const statuses = told(gate).map(({ status }) => status);
+      const statuses = jobsOf(gate).map(({ status }) => status);
       expect(statuses.toSorted()).toEqual(["COMPLETED", "QUEUED", "QUEUED", "RUNNING"]);
       for (const { datacenters, reason } of waiting(gate)) {
         expect(reason).toMatch(/^dc1: /);

@@ -204,7 +204,9 @@ export class Gate {
     }
     if (found.state.appliedSeq >= 0) this.#reports.leads(found.state);
     this.#context.log("info", "job.leads", { job: group, view });
-    const leader = new JobLeader({ job: group, view }, this.#context, (one) => this.#onLooked(one));
+    const leader = new JobLeader({ job: group, view }, this.#context, (one) =>
+      this.#onLeaderChanged(one),
+    );
     this.#leaders.set(group, leader);
     leader.look();
   }
@@ -237,7 +239,7 @@ export class Gate {
   }
 
   /** Ignores callbacks for a deposed leader. */
-  #onLooked(leader: JobLeader): void {
+  #onLeaderChanged(leader: JobLeader): void {
     const { isDone, job } = leader;
     if (this.#leaders.get(job) !== leader) return;
     const at = leader.nextDeadline();

@@ -55,7 +55,7 @@ export class JobLeader {
   readonly view: number;
   readonly lines = new MessageLines();
   readonly #context: GateContext;
-  readonly #onLooked: (leader: JobLeader) => void;
+  readonly #onChanged: (leader: JobLeader) => void;
   readonly #branches = new Map<string, Branch>();
   /** Branches where the job does not run any more; they are being cancelled. */
   #left: Branch[] = [];
@@ -78,16 +78,16 @@ export class JobLeader {
   #liveUntil = 0;
   #latenciesUntil = 0;
 
-  /** `onLooked`: the next deadline may have changed, and the job may be done. */
+  /** `onChanged`: the next deadline may have changed, and the job may be done. */
   constructor(
     { job, view }: { readonly job: string; readonly view: number },
     context: GateContext,
-    onLooked: (leader: JobLeader) => void,
+    onChanged: (leader: JobLeader) => void,
   ) {
     this.job = job;
     this.view = view;
     this.#context = context;
-    this.#onLooked = onLooked;
+    this.#onChanged = onChanged;
     this.#lookAt = this.#dueAt = context.now;
     this.#clock = new JobClock(context);
   }
@@ -146,7 +146,7 @@ export class JobLeader {
   }
 
   /** Marks the metrics as watched. */
-  lookedAt(latencies: boolean): void {
+  markWatched(latencies: boolean): void {
     this.#liveUntil = this.#context.now + LOOKED_AT_MS;
     if (latencies) this.#latenciesUntil = this.#liveUntil;
   }
@@ -169,7 +169,7 @@ export class JobLeader {
   look(): void {
     this.#look();
     this.#dueAt = this.#soonest();
-    this.#onLooked(this);
+    this.#onChanged(this);
   }
 
   #look(): void {
@@ -234,7 +234,7 @@ export class JobLeader {
     const place = { datacenter, key: keyOfPart(state.jobId, { dcId: datacenter, attempt }) };
     return new Branch(this.#context, place, submission, wanted, {
       held: () => this.#joint?.heldOf(datacenter) ?? null,
-      onTold: (told, view) => this.#joint?.onTold(datacenter, told, view),
+      onReport: (report, view) => this.#joint?.onReport(datacenter, report, view),
       onNews: () => this.look(),
       isLed: () => this.#isLed(),
       onLine: (line) => this.lines.add(line),
@@ -329,7 +329,7 @@ export class JobLeader {
     const gone = new Set(dispatched.map(({ dcId }) => dcId));
     const choice = chooseDatacenters(routing, submission.cores, {
       ...{ rooms: datacenters.rooms(), avoided: this.#avoided, now },
-      inOrder: (names) => datacenters.inOrder(names, routing.prefer),
+      routingOrder: (names) => datacenters.routingOrder(names, routing.prefer),
     });
     this.#reason = choice.kind === "wait" ? choice.reason : null;
     this.#lookAt = now + EVALUATE_MS;
@@ -483,7 +483,7 @@ export class JobLeader {
       // Delays the retry: the ledger would refuse it again at once.
       this.#lookAt = this.#context.now + (appended.kind === "refused" ? EVALUATE_MS : 0);
       this.#dueAt = Math.min(this.#dueAt, this.#lookAt);
-      this.#onLooked(this);
+      this.#onChanged(this);
     });
   }
 

@@ -72,7 +72,7 @@ export class JobReports {
   }
 
   #report(job: string, { isTakenOver, run }: Led, leader: JobLeader): void {
-    leader.lookedAt(true);
+    leader.markWatched(true);
     const live = leader.live();
     const hasLatencies = live?.summary.workflows.some(({ steps }) =>
       steps.some(({ windows }) => windows !== undefined),

@@ -79,7 +79,7 @@ function waitReason(
   const { routing, submission } = spec;
   const choice = chooseDatacenters(routing, submission.cores, {
     ...{ rooms: datacenters.rooms(), avoided: new Map(), now: 0 },
-    inOrder: (names) => names,
+    routingOrder: (names) => names,
   });
   return choice.kind === "wait" ? `${choice.reason} (${place})` : place;
 }
@@ -130,7 +130,7 @@ export function workflowsOf(parts: readonly JobView[]): readonly WorkflowView[] 
 }
 
 function datacenterView(
-  { datacenter, heardAt, hindrance, job, observed, ratePerSecond, status }: Branch,
+  { datacenter, lastSeenAt, hindrance, job, observed, ratePerSecond, status }: Branch,
   now: number,
 ): Omit<JobDatacenterView, "managers"> {
   return {
@@ -141,6 +141,6 @@ function datacenterView(
     requests: observed?.requests ?? 0,
     failed: observed?.failed ?? 0,
     ratePerSecond,
-    asOfMs: heardAt === null ? null : Math.max(0, Math.round(now - heardAt)),
+    asOfMs: lastSeenAt === null ? null : Math.max(0, Math.round(now - lastSeenAt)),
   };
 }

@@ -67,7 +67,7 @@ export class JointRun {
    * A new leader of a datacenter may know less than its predecessor, and merged metrics cannot be removed: all
    * datacenters report everything again.
    */
-  onTold(datacenter: string, told: ToldRun, view: number): void {
+  onReport(datacenter: string, report: ToldRun, view: number): void {
     const known = this.#views.get(datacenter);
     if (known !== undefined && known !== view) {
       for (const one of this.#parts) this.#keepLast(one.datacenter);
@@ -76,7 +76,7 @@ export class JointRun {
     }
     this.#views.set(datacenter, view);
     this.#merged.setTime(this.#context.wall);
-    this.#merged.take(datacenter, told);
+    this.#merged.take(datacenter, report);
   }
 
   /** Last reported users and times of a datacenter; null if this gate has none. */
@@ -115,9 +115,9 @@ export class JointRun {
   words(branches: readonly Branch[], { run }: JobState): JointWords {
     const { now, options } = this.#context;
     const places = branches.map((branch) => {
-      const { datacenter, hasEnded, problem, told } = branch;
+      const { datacenter, hasEnded, problem, report } = branch;
       const isSilent = branch.silentMs(now) > options.config.lostMs;
-      return { datacenter, told, isOver: hasEnded || problem !== null || isSilent };
+      return { datacenter, report, isOver: hasEnded || problem !== null || isSilent };
     });
     return new JointWords(this.#parts, places, run.setUps);
   }

@@ -10,7 +10,7 @@ const CHOSEN = ["dc1", "dc2"].map((dcId) => ({ dcId, cores: 2 }));
 const PARTS = partsOf(submission(), { ...ANYWHERE, count: 2 }, CHOSEN);
 
 /** Report of a datacenter about its only workflow. */
-function told(waits: "begin" | "over" | null, over: Partial<ToldRun["workflows"][number]> = {}) {
+function report(waits: "begin" | "over" | null, over: Partial<ToldRun["workflows"][number]> = {}) {
   const status: WorkflowStatus = waits === "begin" ? "waiting" : "running";
   return {
     waits: waits === null ? [] : [{ workflow: "shop", for: waits, value: { token: 7 } }],
@@ -30,22 +30,22 @@ function words(first: ToldRun | null, second: ToldRun | null, isOver = false, be
     ? [{ workflow: "shop", value: encodeBegun({ atMs: 500, value: { token: 7 } }) }]
     : [];
   const places = [
-    { datacenter: "dc1", told: first, isOver: false },
-    { datacenter: "dc2", told: second, isOver },
+    { datacenter: "dc1", report: first, isOver: false },
+    { datacenter: "dc2", report: second, isOver },
   ];
   return new JointWords(PARTS, places, setUps);
 }
 
 describe("a workflow in two datacenters", () => {
   it("is ready when it is prepared in both, and not before", () => {
-    expect(words(told("begin"), told(null)).ready()).toBeNull();
-    expect(words(told("begin"), null).ready()).toBeNull();
+    expect(words(report("begin"), report(null)).ready()).toBeNull();
+    expect(words(report("begin"), null).ready()).toBeNull();
     const ready = { workflow: "shop", value: { token: 7 } };
-    expect(words(told("begin"), told("begin")).ready()).toEqual(ready);
+    expect(words(report("begin"), report("begin")).ready()).toEqual(ready);
   });
 
   it("is started where it still waits, and nowhere else", () => {
-    const begun = words(told(null), told("begin"), false, true);
+    const begun = words(report(null), report("begin"), false, true);
     expect(begun.of("dc1")).toEqual([]);
     expect(begun.of("dc2")).toEqual([
       { kind: "begin", workflow: "shop", atMs: 500, value: { token: 7 } },
@@ -55,14 +55,17 @@ describe("a workflow in two datacenters", () => {
 
   it("is over for the first when it has finished in the other, or the other is lost", () => {
     const over = [{ kind: "over", workflow: "shop", error: null }];
-    expect(words(told("over"), told(null), false, true).of("dc1")).toEqual([]);
-    const ended = told(null, { status: "completed" });
-    expect(words(told("over"), ended, false, true).of("dc1")).toEqual(over);
-    expect(words(told("over"), told(null), true, true).of("dc1")).toEqual(over);
+    expect(words(report("over"), report(null), false, true).of("dc1")).toEqual([]);
+    const ended = report(null, { status: "completed" });
+    expect(words(report("over"), ended, false, true).of("dc1")).toEqual(over);
+    expect(words(report("over"), report(null), true, true).of("dc1")).toEqual(over);
   });
 
   it("never starts when it has failed in one of them", () => {
-    const failed = words(told("begin"), told(null, { status: "failed", error: "no such file" }));
+    const failed = words(
+      report("begin"),
+      report(null, { status: "failed", error: "no such file" }),
+    );
     expect(failed.ready()).toBeNull();
     expect(failed.of("dc1")).toEqual([
       { kind: "over", workflow: "shop", error: "dc2: no such file" },
@@ -70,9 +73,9 @@ describe("a workflow in two datacenters", () => {
   });
 
   it("never starts with a value that is too large for the other", () => {
-    const large = told("begin");
+    const large = report("begin");
     const waits = [{ workflow: "shop", for: "begin" as const, value: "x".repeat(70_000) }];
-    const refused = words({ ...large, waits }, told("begin"));
+    const refused = words({ ...large, waits }, report("begin"));
     expect(refused.ready()).toBeNull();
     for (const datacenter of ["dc1", "dc2"])
       expect(refused.of(datacenter)).toMatchObject([

@@ -19,7 +19,7 @@ export type JointControl = Extract<Control, { kind: "begin" | "over" }>;
 /** Datacenter of the job in its current state. */
 interface JointPlace {
   readonly datacenter: string;
-  readonly told: ToldRun | null;
+  readonly report: ToldRun | null;
   /** Nothing of the job runs there, as far as known. */
   readonly isOver: boolean;
 }
@@ -63,7 +63,7 @@ export class JointWords {
   /** Controls for one datacenter. It does not wait any more for those it has received. */
   of(datacenter: string): readonly JointControl[] {
     const place = this.#places.find((one) => one.datacenter === datacenter);
-    return (place?.told?.waits ?? []).flatMap((wait): readonly JointControl[] => {
+    return (place?.report?.waits ?? []).flatMap((wait): readonly JointControl[] => {
       const { workflow } = wait;
       const begun = this.#begun.get(workflow);
       if (wait.for === "over")
@@ -78,10 +78,10 @@ export class JointWords {
   #failure(workflow: string): string | null {
     for (const place of this.#placesOf(workflow)) {
       if (!this.#hasEnded(workflow, place)) continue;
-      const told = place.told?.workflows.find(
+      const report = place.report?.workflows.find(
         ({ error, name }) => name === workflow && error !== null,
       );
-      return `${place.datacenter}: ${told?.error ?? "it ended before it began"}`;
+      return `${place.datacenter}: ${report?.error ?? "it ended before it began"}`;
     }
     const [first] = this.#placesOf(workflow);
     const value = first === undefined ? undefined : waitOf(first, workflow, "begin")?.value;
@@ -101,11 +101,11 @@ export class JointWords {
     return others.every((one) => this.#hasEnded(workflow, one));
   }
 
-  #hasEnded(workflow: string, { isOver, told }: JointPlace): boolean {
-    if (isOver || told === null) return isOver;
+  #hasEnded(workflow: string, { isOver, report }: JointPlace): boolean {
+    if (isOver || report === null) return isOver;
     const manifest = this.#manifests().find(({ name }) => name === workflow);
     const measured = manifest === undefined ? [] : measuredOf([manifest]).map(({ name }) => name);
-    return told.workflows
+    return report.workflows
       .filter(({ name }) => measured.includes(name))
       .every(({ status }) => ENDED_WORKFLOWS.includes(status));
   }
@@ -135,11 +135,11 @@ function decodeBegun(bytes: Uint8Array): Begun {
 }
 
 function waitOf(
-  { told }: JointPlace,
+  { report }: JointPlace,
   workflow: string,
   what: "begin" | "over",
 ): ToldRun["waits"][number] | undefined {
-  return told?.waits.find((one) => one.workflow === workflow && one.for === what);
+  return report?.waits.find((one) => one.workflow === workflow && one.for === what);
 }
 
 function over(workflow: string, error: string | null = null): JointControl {

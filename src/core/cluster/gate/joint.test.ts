@@ -11,7 +11,7 @@ function requests({ summary }: Progress): number {
 }
 
 /** Commands that the cores of a datacenter received, counted by kind. */
-function heard(world: GateWorld, datacenter: string): Readonly<Record<string, number>> {
+function commandsOf(world: GateWorld, datacenter: string): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const { opened } of world.datacenter(datacenter).workers)
     for (const { commands } of opened)
@@ -63,8 +63,8 @@ describe("one job in two datacenters", () => {
   it("is set up and torn down once, in the first, and passes its value to the other", () => {
     const world = new GateWorld({ datacenters: BOTH });
     world.end(world.submit({}, { datacenters: BOTH }));
-    expect(heard(world, "dc1")).toMatchObject({ setup: 1, teardown: 1 });
-    expect(heard(world, "dc2")).toEqual({ prepare: 2, start: 2 });
+    expect(commandsOf(world, "dc1")).toMatchObject({ setup: 1, teardown: 1 });
+    expect(commandsOf(world, "dc2")).toEqual({ prepare: 2, start: 2 });
   });
 
   it("runs the whole plan in each datacenter when requested, layer by layer", () => {
@@ -78,8 +78,8 @@ describe("one job in two datacenters", () => {
     const end = world.end(world.submit({ manifests }, { datacenters: BOTH, each: true }));
     expect([end.status, requests(end)]).toEqual(["COMPLETED", world.calls()]);
     expect(end.summary?.cluster?.split.map(({ share }) => share)).toEqual([1, 1]);
-    expect(heard(world, "dc1")).toMatchObject({ setup: 2, teardown: 2 });
-    expect(heard(world, "dc2")["setup"]).toBeUndefined();
+    expect(commandsOf(world, "dc1")).toMatchObject({ setup: 2, teardown: 2 });
+    expect(commandsOf(world, "dc2")["setup"]).toBeUndefined();
     for (const name of BOTH)
       for (const { context } of world.datacenter(name).workers[0]?.opened ?? [])
         expect(context["shop"]?.["made"]).toBeGreaterThan(0);
@@ -110,8 +110,9 @@ describe("one job in two datacenters", () => {
       const end = world.end(job, 120_000);
       expect([end.status, end.reason, requests(end)]).toEqual(["COMPLETED", null, world.calls()]);
       expect(end.summary?.lost).toEqual([]);
-      expect(heard(world, "dc1")).toMatchObject({ setup: 3, teardown: 3 });
-      for (const name of datacenters.slice(1)) expect(heard(world, name)["setup"]).toBeUndefined();
+      expect(commandsOf(world, "dc1")).toMatchObject({ setup: 3, teardown: 3 });
+      for (const name of datacenters.slice(1))
+        expect(commandsOf(world, name)["setup"]).toBeUndefined();
       for (const name of datacenters) {
         const cores = world.datacenter(name).workers.flatMap(({ opened }) => opened);
         const last = cores.filter(({ context }) => Object.keys(context).length > 0);
@@ -144,8 +145,8 @@ describe("one job in two datacenters", () => {
     const split = end.summary?.cluster?.split;
     expect(split?.map(({ share }) => share)).toEqual([0.25, 0.75]);
     // Four users: one in dc1, so only one of its cores has any.
-    expect(heard(world, "dc1")["prepare"]).toBe(1);
-    expect(heard(world, "dc2")["prepare"]).toBe(2);
+    expect(commandsOf(world, "dc1")["prepare"]).toBe(1);
+    expect(commandsOf(world, "dc2")["prepare"]).toBe(2);
   });
 
   it("is refused before it starts when it cannot be split, with a hint (CCP-13)", () => {
@@ -205,7 +206,7 @@ describe("one job in two datacenters", () => {
     world.until(() => states() === "PAUSED,PAUSED");
     tell({ kind: "resume" });
     tell({ kind: "scale", factor: 2 });
-    world.until(() => BOTH.every((name) => (heard(world, name)["scale"] ?? 0) === 2));
+    world.until(() => BOTH.every((name) => (commandsOf(world, name)["scale"] ?? 0) === 2));
     expect(states()).toBe("RUNNING,RUNNING");
     tell({ kind: "cancel", reason: "enough" });
     const end = world.end(job);
@@ -238,8 +239,8 @@ describe("a job in two datacenters", () => {
     world.kill(leader);
     const end = world.end(job);
     expect([end.status, requests(end)]).toEqual(["COMPLETED", world.calls()]);
-    for (const name of BOTH) expect(heard(world, name)["start"]).toBe(2);
-    expect(heard(world, "dc1")["setup"]).toBe(1);
+    for (const name of BOTH) expect(commandsOf(world, name)["start"]).toBe(2);
+    expect(commandsOf(world, "dc1")["setup"]).toBe(1);
   });
 
   it.each(STEPS)("that is cancelled after %s leaves nothing behind", (step) => {
@@ -336,7 +337,7 @@ describe("a job in two datacenters", () => {
       { name: "dc1", status: "COMPLETED" },
       { name: "dc2", status: "LOST", requests: 0 },
     ]);
-    expect(heard(world, "dc1")["teardown"]).toBe(1);
+    expect(commandsOf(world, "dc1")["teardown"]).toBe(1);
     const control = { kind: "pause" } as const;
     expect(world.ask({ kind: "control", job, by: "me", control })).toMatchObject({
       ...{ kind: "refused", reason: "invalid", message: `${job} has ended: PARTIAL` },
@@ -391,8 +392,8 @@ describe("a job in two datacenters", () => {
     world.cut.add("dc1");
     const job = world.submit({}, { datacenters: BOTH });
     const events = (): readonly string[] => {
-      const told = world.ask({ kind: "events", job, from: 0 });
-      return told.kind === "events" ? told.events.map(({ kind }) => kind) : [];
+      const answer = world.ask({ kind: "events", job, from: 0 });
+      return answer.kind === "events" ? answer.events.map(({ kind }) => kind) : [];
     };
     world.until(() => events().filter((kind) => kind === "JobQueued").length > 0);
     world.run(2_000);

@@ -95,16 +95,16 @@ export class MergedRun {
     this.#held.set(datacenter, held);
   }
 
-  #frame(place: number, told: ToldWorkflow): number | null {
-    const { frame, name, startedAtMs, status, timing, vitals } = told;
+  #frame(place: number, report: ToldWorkflow): number | null {
+    const { frame, name, startedAtMs, status, timing, vitals } = report;
     const merged = this.#workflows.get(name);
     if (merged?.places.includes(place) !== true) return null;
     if (startedAtMs !== null) this.#begin(name, merged, place, startedAtMs);
     const held = this.#aggregate.frame(name, place, frame, vitals);
     const measured = this.#aggregate.measured.find((one) => one.manifest.name === name);
     if (merged.places[0] === place) measured?.adopt(timing);
-    if (measured !== undefined && told.hasLostLoad === true) measured.hasLostLoad = true;
-    if (ENDED_WORKFLOWS.includes(status)) this.#end(name, merged, place, told);
+    if (measured !== undefined && report.hasLostLoad === true) measured.hasLostLoad = true;
+    if (ENDED_WORKFLOWS.includes(status)) this.#end(name, merged, place, report);
     return held;
   }
 
@@ -119,16 +119,16 @@ export class MergedRun {
     this.setTime(wall);
   }
 
-  #end(name: string, { ended, places }: MergedWorkflow, place: number, told: ToldWorkflow): void {
+  #end(name: string, { ended, places }: MergedWorkflow, place: number, report: ToldWorkflow): void {
     if (ended.has(place)) return;
-    ended.set(place, told);
+    ended.set(place, report);
     this.#aggregate.coreFinished(name, place);
     if (ended.size < places.length) return;
     const all = [...ended.values()];
     const worst =
       all.find(({ status }) => status === "failed") ??
       all.find(({ status }) => status === "interrupted") ??
-      told;
+      report;
     this.#aggregate.workflowFinished(name, worst.status, worst.error);
   }
 

@@ -53,8 +53,9 @@ export function reasonOf(state: JobState): string | null {
       return null;
     case "completed": {
       const from = new ByteReader(end.aggregateMetrics);
-      const told = readPlain(from);
-      const reason = typeof told === "object" && told !== null && "reason" in told && told.reason;
+      const decoded = readPlain(from);
+      const reason =
+        typeof decoded === "object" && decoded !== null && "reason" in decoded && decoded.reason;
       return !from.failed && typeof reason === "string" ? reason : null;
     }
     case "failed":
@@ -91,10 +92,10 @@ function partStatus(state: JobState, { bytes, finalStatus }: DcResult): string {
 /** Reason of the end from the reasons of its datacenters; null if there is nothing to explain. */
 export function reasonOfEnd(
   state: JobState,
-  told: readonly { readonly datacenter: string; readonly why: string | null }[],
+  parts: readonly { readonly datacenter: string; readonly why: string | null }[],
 ): string | null {
   const areSeveral = (state.run.started?.shares ?? []).length > 1;
-  const reasons = told.flatMap(({ datacenter, why }) => {
+  const reasons = parts.flatMap(({ datacenter, why }) => {
     return why === null ? [] : [areSeveral ? `${datacenter}: ${why}` : why];
   });
   reasons.push(...lostParts(state));

@@ -23,8 +23,8 @@ function stick(world: GateWorld, name: string): void {
 /** Outcome of each datacenter's part. */
 function statusesIn(world: GateWorld): readonly string[] {
   return [...world.datacenters.values()].map((datacenter) => {
-    const told = datacenter.ask({ kind: "jobs", after: null });
-    return told.kind === "jobs" ? (told.jobs[0]?.status ?? "") : "";
+    const answer = datacenter.ask({ kind: "jobs", after: null });
+    return answer.kind === "jobs" ? (answer.jobs[0]?.status ?? "") : "";
   });
 }
 
@@ -105,8 +105,8 @@ describe("a job of a gate that takes too long (AD-34)", () => {
     world.run(20 * SECOND + 295 * SECOND);
     expect(statusesIn(world)).toEqual(["RUNNING"]);
     world.until(() => statusesIn(world)[0] === "TIMED_OUT", 30 * SECOND);
-    const told = world.datacenter("dc1").ask({ kind: "jobs", after: null });
-    expect(told.kind === "jobs" ? told.jobs[0]?.reason : "").toContain(
+    const answer = world.datacenter("dc1").ask({ kind: "jobs", after: null });
+    expect(answer.kind === "jobs" ? answer.jobs[0]?.reason : "").toContain(
       "gate_unresponsive_fallback",
     );
   });

@@ -52,7 +52,7 @@ const NO_COMPRESSOR: Compressor = { deflate: (bytes) => bytes, inflate: () => nu
 
 /** A process with links only; records everything it receives. */
 class Side {
-  readonly heard: string[] = [];
+  readonly log: string[] = [];
   readonly links: Links;
   readonly emitted: LinkEffect[] = [];
   now: Millis = millis(0);
@@ -76,14 +76,14 @@ class Side {
         opening: () => OPENING,
         refuseOpened: (_peer, { name: said }) => (said === "ledgerOpened" ? null : `says ${said}`),
         onSent: () => this.sent++,
-        onUp: (peer) => this.heard.push(`up ${peer}`),
-        onPush: (peer, message) => this.heard.push(`${peer} says ${textOf(message)}`),
-        onDown: (peer, problem) => this.heard.push(`down ${peer}: ${problem}`),
-        onDropped: (peer, count) => this.heard.push(`dropped ${count} to ${peer}`),
+        onUp: (peer) => this.log.push(`up ${peer}`),
+        onPush: (peer, message) => this.log.push(`${peer} says ${textOf(message)}`),
+        onDown: (peer, problem) => this.log.push(`down ${peer}: ${problem}`),
+        onDropped: (peer, count) => this.log.push(`dropped ${count} to ${peer}`),
         onRequest: (incoming) => this.#onRequest(incoming, answer),
-        onMessage: ({ message }) => this.heard.push(textOf(message)),
+        onMessage: ({ message }) => this.log.push(textOf(message)),
         onGone: (_stream, { name: who, problem, wasReset }) =>
-          this.heard.push(`gone ${who}: ${wasReset ? "reset" : problem}`),
+          this.log.push(`gone ${who}: ${wasReset ? "reset" : problem}`),
       },
       random,
     );
@@ -168,8 +168,8 @@ describe("a kept link", () => {
       pair.open();
       for (const line of lines(20)) pair.a.say(line);
       pair.pipes.settle();
-      expect(pair.a.heard).toEqual(["up b"]);
-      expect(pair.b.heard).toEqual(lines(20));
+      expect(pair.a.log).toEqual(["up b"]);
+      expect(pair.b.log).toEqual(lines(20));
     },
   );
 
@@ -177,7 +177,7 @@ describe("a kept link", () => {
     const pair = new Pair();
     for (const line of lines(3)) pair.a.say(line);
     pair.open();
-    expect(pair.b.heard).toEqual(lines(3));
+    expect(pair.b.log).toEqual(lines(3));
   });
 
   it("drops stale messages after a second of disconnection and counts them", () => {
@@ -186,7 +186,7 @@ describe("a kept link", () => {
     pair.a.now = millis(1_001);
     pair.a.say("fresh");
     pair.open();
-    expect(pair.b.heard).toEqual(["fresh"]);
+    expect(pair.b.log).toEqual(["fresh"]);
     expect(pair.a.links.view("b")).toMatchObject({ sent: 1, dropped: 1, queued: 0 });
     expect(pair.a.sent).toBe(1);
   });
@@ -211,7 +211,7 @@ describe("a kept link", () => {
     };
     pair.a.say(text);
     pair.pipes.settle();
-    expect(pair.b.heard).toEqual([text]);
+    expect(pair.b.log).toEqual([text]);
     expect(given).toEqual([serialised]);
     const [bytes = new Uint8Array(4)] = written;
     const payload = bytes.subarray(4);
@@ -226,7 +226,7 @@ describe("a kept link", () => {
     const long = "x".repeat(2_500_000);
     pair.a.say(long);
     pair.pipes.settle();
-    expect(pair.b.heard).toEqual([long]);
+    expect(pair.b.log).toEqual([long]);
   });
 
   it("redials with a bounded backoff and reports the reason", () => {
@@ -243,10 +243,7 @@ describe("a kept link", () => {
       side.links.tick(side.now);
     }
     expect(side.emitted.map(({ kind }) => kind)).toEqual(Array.from({ length: 13 }, () => "dial"));
-    expect(side.heard.slice(0, 2)).toEqual([
-      "down b: nobody listens there",
-      "down b: no connection",
-    ]);
+    expect(side.log.slice(0, 2)).toEqual(["down b: nobody listens there", "down b: no connection"]);
     expect(Math.max(...pauses)).toBeLessThanOrEqual(BACKOFF_MS_MAX);
     expect(Math.min(...pauses.slice(6))).toBeGreaterThanOrEqual(BACKOFF_MS_MAX / 2);
   });
@@ -255,11 +252,11 @@ describe("a kept link", () => {
     const ended = new Pair().open();
     ended.a.links.destroy(2 as StreamId, "enough", ended.a.now);
     ended.pipes.settle();
-    expect(ended.b.heard).toEqual(["gone a: null"]);
+    expect(ended.b.log).toEqual(["gone a: null"]);
     const broken = new Pair().open();
     broken.pipes.breakAll();
     broken.pipes.settle();
-    expect(broken.b.heard).toContain("gone a: reset");
+    expect(broken.b.log).toContain("gone a: reset");
   });
 
   it("redials when its stream is closed before it was open", () => {
@@ -267,7 +264,7 @@ describe("a kept link", () => {
     side.links.keep("b", address("b:1"));
     side.links.call(side.now);
     side.take({ kind: "closed", stream: 2 as StreamId });
-    expect(side.heard).toEqual(["down b: no connection"]);
+    expect(side.log).toEqual(["down b: no connection"]);
     side.links.tick(millis(BACKOFF_MS_MAX));
     expect(side.emitted.map(({ kind }) => kind)).toEqual(["dial", "dial"]);
   });
@@ -279,8 +276,8 @@ describe("a kept link", () => {
     pair.pass(BACKOFF_MS_MAX);
     pair.a.say("again");
     pair.pipes.settle();
-    expect(pair.a.heard).toEqual(["up b", "down b: the connection closed", "up b"]);
-    expect(pair.b.heard).toEqual(["gone a: reset", "again"]);
+    expect(pair.a.log).toEqual(["up b", "down b: the connection closed", "up b"]);
+    expect(pair.b.log).toEqual(["gone a: reset", "again"]);
   });
 });
 
@@ -298,9 +295,9 @@ describe("a slow peer", () => {
     expect(dropped).toBeGreaterThan(0);
     expect(sent + queued + dropped).toBe(50);
     expect(pair.a.sent).toBe(sent);
-    expect(pair.b.heard).toEqual(lines(sent));
-    const told = pair.a.heard.filter((line) => line.startsWith("dropped"));
-    expect(told.length).toBe(dropped);
+    expect(pair.b.log).toEqual(lines(sent));
+    const reports = pair.a.log.filter((line) => line.startsWith("dropped"));
+    expect(reports.length).toBe(dropped);
   });
 
   it("keeps a single message however large it is", () => {
@@ -316,7 +313,7 @@ describe("a slow peer", () => {
     for (const line of lines(10)) pair.a.say(line);
     pair.pipes.settle();
     pair.pass(STALL_MS_MAX);
-    expect(pair.a.heard).toContain("down b: the peer takes nothing");
+    expect(pair.a.log).toContain("down b: the peer takes nothing");
   });
 });
 
@@ -324,8 +321,8 @@ describe("a silent connection", () => {
   it("is sent keep-alives and stays open while they are answered", () => {
     const pair = new Pair().open();
     pair.pass(10 * SILENCE_MS_MAX);
-    expect(pair.a.heard).toEqual(["up b"]);
-    expect(pair.b.heard).toEqual([]);
+    expect(pair.a.log).toEqual(["up b"]);
+    expect(pair.b.log).toEqual([]);
   });
 
   it("is closed on both sides when nothing answers", () => {
@@ -334,8 +331,8 @@ describe("a silent connection", () => {
     pair.a.onEffect = () => undefined;
     pair.b.onEffect = () => undefined;
     pair.pass(SILENCE_MS_MAX + KEEP_ALIVE_MS);
-    expect(pair.a.heard).toEqual(["up b", "down b: silent for too long"]);
-    expect(pair.b.heard).toEqual(["gone a: silent for too long"]);
+    expect(pair.a.log).toEqual(["up b", "down b: silent for too long"]);
+    expect(pair.b.log).toEqual(["gone a: silent for too long"]);
   });
 
   it("is closed when a garbled length swallows all further bytes", () => {
@@ -353,8 +350,8 @@ describe("a silent connection", () => {
       pair.pipes.settle();
       pair.pass(KEEP_ALIVE_MS / 2);
     }
-    expect(pair.b.heard).toContain("gone a: silent for too long");
-    expect(pair.b.heard.at(-1)).not.toContain("gone");
+    expect(pair.b.log).toContain("gone a: silent for too long");
+    expect(pair.b.log.at(-1)).not.toContain("gone");
   });
 
   it("is sent no keep-alives and stays open while sending when the peer does not support them", () => {
@@ -365,45 +362,45 @@ describe("a silent connection", () => {
       pair.pipes.settle();
       pair.pass(KEEP_ALIVE_MS);
     }
-    expect(pair.a.heard).toEqual(["up b"]);
-    expect(pair.b.heard).toEqual(["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]);
+    expect(pair.a.log).toEqual(["up b"]);
+    expect(pair.b.log).toEqual(["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]);
   });
 });
 
 describe("refuses", () => {
   it("a wrong secret without telling the stranger anything", () => {
     const pair = new Pair({ secret: "another-9f3Jx7Qp" }).open();
-    expect(pair.a.heard[0]).toContain("closed without an answer to our greeting");
-    expect(pair.b.heard).toEqual(["gone 10.0.0.1: a greeting under another key"]);
+    expect(pair.a.log[0]).toContain("closed without an answer to our greeting");
+    expect(pair.b.log).toEqual(["gone 10.0.0.1: a greeting under another key"]);
   });
 
   it("another cluster, with the reason on both sides", () => {
     const pair = new Pair({ hello: { cluster: "x" } }).open();
-    expect(pair.a.heard).toEqual(['down b: cluster "x" met cluster "c"']);
-    expect(pair.b.heard).toEqual(['gone 10.0.0.1: cluster "x" met cluster "c"']);
+    expect(pair.a.log).toEqual(['down b: cluster "x" met cluster "c"']);
+    expect(pair.b.log).toEqual(['gone 10.0.0.1: cluster "x" met cluster "c"']);
   });
 
   it("a process at the peer's address under another name", () => {
     const pair = new Pair({}, {}, "c").open();
-    expect(pair.a.heard).toEqual(["down b: called c"]);
+    expect(pair.a.log).toEqual(["down b: called c"]);
   });
 
   it("an opening answered by a refusal or by the wrong message", () => {
-    expect(new Pair({}, { answer: null }).open().a.heard).toEqual(["down b: not ours"]);
+    expect(new Pair({}, { answer: null }).open().a.log).toEqual(["down b: not ours"]);
     const wrong: StreamEnvelope = { name: "ledgerBatch", correlation: 1, value: new Uint8Array(1) };
-    expect(new Pair({}, { answer: wrong }).open().a.heard).toEqual(["down b: says ledgerBatch"]);
+    expect(new Pair({}, { answer: wrong }).open().a.log).toEqual(["down b: says ledgerBatch"]);
   });
 
   it("an opening that is not answered in time, even if other messages arrive (FRAME-8)", () => {
     const other = { ...OPENED, correlation: 7 };
     const pair = new Pair({}, { answer: other }).open();
     pair.pass(5_000);
-    expect(pair.a.heard).toEqual(["down b: no answer to our opening in time"]);
+    expect(pair.a.log).toEqual(["down b: no answer to our opening in time"]);
   });
 
   it("a message that the role of the sender may not send", () => {
     const pair = new Pair({ hello: { role: "worker" } }).open();
-    expect(pair.a.heard).toEqual(["down b: a worker does not send ledgerOpening to a gate"]);
+    expect(pair.a.log).toEqual(["down b: a worker does not send ledgerOpening to a gate"]);
   });
 });
 
@@ -418,7 +415,7 @@ describe("changed keys", () => {
     pair.pass(BACKOFF_MS_MAX);
     pair.a.say("under the new key");
     pair.pipes.settle();
-    const said = pair.b.heard.filter((line) => line.startsWith("under"));
+    const said = pair.b.log.filter((line) => line.startsWith("under"));
     expect(said).toEqual(["under the old key", "under the new key"]);
   });
 });

@@ -36,23 +36,23 @@ describe("a value from user code", () => {
         { kind: "setupDone", execution: 3, value } as const,
         finished({ key: value }),
       ]) {
-        const told = bounded(event);
-        expect(told).toMatchObject({ kind: "failed", execution: 3 });
-        expect(JSON.stringify(told)).toContain(problem);
-        send(told);
+        const result = bounded(event);
+        expect(result).toMatchObject({ kind: "failed", execution: 3 });
+        expect(JSON.stringify(result)).toContain(problem);
+        send(result);
       }
     }
   });
 
   it("fails its workflow when it is too large for the job log", () => {
-    const told = bounded({ kind: "setupDone", execution: 3, value: "x".repeat(500_000) });
-    expect(told).toMatchObject({ kind: "failed" });
-    expect(JSON.stringify(told)).toContain("at most 458752 are handed on");
+    const result = bounded({ kind: "setupDone", execution: 3, value: "x".repeat(500_000) });
+    expect(result).toMatchObject({ kind: "failed" });
+    expect(JSON.stringify(result)).toContain("at most 458752 are handed on");
   });
 
   it("is clipped when it is a source location", () => {
     const problem = { message: "m", location: "l".repeat(100_000), mistake: false };
-    const told = bounded({ kind: "loadFailed", problem });
-    expect(send(told).length).toBeLessThan(16_384);
+    const result = bounded({ kind: "loadFailed", problem });
+    expect(send(result).length).toBeLessThan(16_384);
   });
 });

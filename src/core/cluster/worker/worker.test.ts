@@ -182,10 +182,10 @@ describe("events", () => {
     bench.core(1, frame(9, 3));
     bench.core(1, finished(9));
     const [row] = rows(bench.taken(1));
-    const told = row?.events.events.map((one) =>
+    const sent = row?.events.events.map((one) =>
       one.kind === "core" && one.event.kind === "frame" ? [...one.event.bytes] : one.kind,
     );
-    expect(told).toEqual([[3], [2], "core"]);
+    expect(sent).toEqual([[3], [2], "core"]);
   });
 
   it("that are unacknowledged go to the next leader, numbered from zero, while the load keeps running", () => {
@@ -329,8 +329,8 @@ describe("events", () => {
     const [row] = rows(
       bench.core(1, { kind: "log", line: "x".repeat(100_000), isComplaint: false }),
     );
-    const [told] = row?.events.events ?? [];
-    expect(told?.kind === "core" && told.event.kind === "log" ? told.event.line.length : 0).toBe(
+    const [first] = row?.events.events ?? [];
+    expect(first?.kind === "core" && first.event.kind === "log" ? first.event.line.length : 0).toBe(
       5_002,
     );
   });
@@ -347,12 +347,12 @@ describe("metrics", () => {
     const command = { kind: "command", core: 0, token: 1, command: begin } as const;
     bench.orders([start(0, 1), command], { first: 1 });
     const recorder = new StatsRecorder(SHAPE);
-    let told = 1;
+    let next = 1;
     /** The next frame of the core, and the frame it is a delta to. */
     const tell = (held: number | null): readonly (number | undefined)[] => {
       recorder.counts.completed++;
-      recorder.seal(told, { users: 1, target: 1, cpuMs: 1, lagMsMax: 1 });
-      const moment = { measuredMs: 100 * told, warmingUp: false, target: 1, arrivalsWaiting: 0 };
+      recorder.seal(next, { users: 1, target: 1, cpuMs: 1, lagMsMax: 1 });
+      const moment = { measuredMs: 100 * next, warmingUp: false, target: 1, arrivalsWaiting: 0 };
       const bytes = recorder.frame(moment, true);
       bench.now += 200;
       const [row] = rows(bench.core(1, { ...frame(1, 0), bytes } as CoreEvent));
@@ -360,7 +360,7 @@ describe("metrics", () => {
       const written = event?.kind === "figures" ? readFrame(event.bytes, SHAPE) : undefined;
       expect(row?.events.wantsHeld).toBe(true);
       const frames = held === null ? [] : [{ execution: 1, part: null, frame: held }];
-      const answer = { kind: "taken", next: ++told, held: frames } as const;
+      const answer = { kind: "taken", next: ++next, held: frames } as const;
       bench.step({ kind: "answered", job: JOB, view: 1, answer });
       return [written?.number, written?.since];
     };
@@ -409,8 +409,8 @@ describe("metrics", () => {
       expect([...at(0, 2), ...at(waitMs - 1, 3)]).toEqual([]);
       expect(bench.worker.nextDeadline()).toBe(waitMs);
       bench.now = waitMs;
-      const told = rows(bench.step({ kind: "tick" }));
-      expect(told.map(({ events }) => events.events)).toEqual([
+      const sent = rows(bench.step({ kind: "tick" }));
+      expect(sent.map(({ events }) => events.events)).toEqual([
         [{ kind: "core", core: 0, event: frame(1, 3) }],
       ]);
     },

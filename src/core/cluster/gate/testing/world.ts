@@ -335,9 +335,9 @@ export class GateWorld {
   ask(request: ClientRequest, gate = 0): ClientAnswer {
     const answer = this.post(request, gate);
     this.until(() => answer() !== null);
-    const told = answer();
-    if (told === null) throw new Error("no answer");
-    return told;
+    const result = answer();
+    if (result === null) throw new Error("no answer");
+    return result;
   }
 
   submit(
