@@ -135,6 +135,7 @@ describe("a run does not pass", () => {
     expect(failed(run)).toEqual([
       'every step succeeded at least once: none of 2 of "hangs"',
       "unanswered.rate <= 1%: 50 %, 2 of 4",
+      "users.unanswered.rate <= 50%: 100 %, 2 of 2",
       "iterations.count >= 1: the end of the run cut off all 2",
     ]);
   });

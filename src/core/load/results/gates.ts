@@ -5,6 +5,7 @@
  *   every step succeeded at least once          unless one on `errors` covers the step
  *   at most 1 % of the arrivals were missed     unless one on `arrivals` or `arrivals.missed` does
  *   at most 1 % of the calls were unanswered    unless `maxUnanswered` says otherwise
+ *   at most half of the users of a closed model ended without an answer: the same
  *   at most 1 % of a plan's iterations were lost with their cores
  *   at least one iteration finished             unless one on `iterations` does
  *   every step measured something, and nothing went wrong beside the steps: always
@@ -26,6 +27,9 @@ const MISSED_SHARE_MAX = 0.01;
 /** Share of the calls, and of the iterations, that may be unanswered without failing the run. */
 const UNANSWERED_SHARE_MAX = 0.01;
 
+/** Share of the users of a closed model that may wait for an answer when the run ends. */
+const STUCK_SHARE_MAX = 0.5;
+
 /** Steps that the text of a gate names. */
 const NAMED_MAX = 3;
 
@@ -44,12 +48,17 @@ export function implicitGates(
     .map(({ threshold }) => threshold);
   const declared = (...metrics: string[]): boolean =>
     own.some(({ metric }) => metrics.includes(metric));
+  // A count of arrivals says nothing of those that were missed.
+  const allowsMissed = own.some(
+    ({ figure, metric }) =>
+      metric === "arrivals.missed" || (metric === "arrivals" && figure.kind === "rate"),
+  );
   const base: Base = { workflow: workflow.name, implicit: true, aborted: false };
   return [
-    ...(searching || declared("checks") ? [] : checksGate(workflow, base)),
+    ...(searching ? [] : checksGate(workflow, own, base)),
     ...successGate(workflow, own, base),
     ...measuredGate(workflow, base),
-    ...(searching || declared("arrivals", "arrivals.missed") ? [] : missedGate(workflow, base)),
+    ...(searching || allowsMissed ? [] : missedGate(workflow, base)),
     ...(searching ? [] : unansweredGates(workflow, base)),
     ...iterationsGate(workflow, base),
     ...(searching || declared("iterations") ? [] : endedGate(workflow, base)),
@@ -70,7 +79,16 @@ export function faultGates(faults: readonly Fault[], workflow: string | null): T
   });
 }
 
-function checksGate({ checks }: WorkflowData, base: Base): ThresholdOutcome[] {
+/** Checks that a threshold on `checks` covers are judged by that alone. */
+function checksGate(
+  workflow: WorkflowData,
+  thresholds: readonly Threshold[],
+  base: Base,
+): ThresholdOutcome[] {
+  const covering = thresholds.filter(({ metric }) => metric === "checks");
+  const checks = workflow.checks.filter(
+    ({ name }) => !covering.some(({ tags }) => (tags["check"] ?? name) === name),
+  );
   const passed = checks.reduce((sum, check) => sum + check.passed, 0);
   const failed = checks.reduce((sum, check) => sum + check.failed, 0);
   if (passed + failed === 0) return [];
@@ -94,7 +112,8 @@ function successGate(
 ): ThresholdOutcome[] {
   const covered = new Set(
     thresholds
-      .filter(({ metric }) => metric === "errors")
+      // A threshold on one kind of error says nothing of the others.
+      .filter(({ metric, tags }) => metric === "errors" && tags["kind"] === undefined)
       .flatMap(({ tags }) => matchingSteps([workflow], tags)),
   );
   const steps = workflow.steps.filter((step) => !covered.has(step));
@@ -164,13 +183,28 @@ function endedGate(workflow: WorkflowData, base: Base): ThresholdOutcome[] {
 
 /** Gates for calls without an answer and iterations whose code never finished. */
 function unansweredGates({ steps, unanswered }: WorkflowData, base: Base): ThresholdOutcome[] {
-  const { calls, iterations, iterationsOver, shareMax } = unanswered;
+  const { calls, iterations, iterationsOver, shareMax, users } = unanswered;
   const requests = steps.reduce((sum, { totals }) => sum + totals.requests, 0);
   const most = shareMax ?? UNANSWERED_SHARE_MAX;
   return [
     ...shareGate("unanswered.rate", calls, requests, most, base),
+    ...stuckGate(calls, users, Math.max(most, STUCK_SHARE_MAX), base),
     ...shareGate("iterations.unresolved.rate", iterations, iterationsOver, most, base),
   ];
+}
+
+/**
+ * Only when it is broken: most users of a closed model wait for an answer when the run ends. Each has one call, a
+ * tiny share of all calls when the target was fast before.
+ */
+function stuckGate(
+  calls: number,
+  users: number | null,
+  most: number,
+  base: Base,
+): ThresholdOutcome[] {
+  if (users === null || calls <= most * users) return [];
+  return shareGate("users.unanswered.rate", Math.min(calls, users), users, most, base);
 }
 
 /** Empty where there is nothing to report. */

@@ -110,7 +110,7 @@ function workflow(ok: number, failed: number, checks: WorkflowData["checks"] = [
     groups: [],
     namesOverflowed: false,
     iterations: 1,
-    unanswered: { calls: 0, iterations: 0, iterationsOver: 0, shareMax: null },
+    unanswered: { calls: 0, iterations: 0, iterationsOver: 0, shareMax: null, users: null },
     arrivals: null,
     metrics: new MetricTotals(),
     iterationsMissed: null,
@@ -150,7 +150,8 @@ describe("undeclared gates", () => {
   });
 
   it("require a finished iteration, whatever its calls did", () => {
-    const unanswered = { calls: 0, iterations: 0, iterationsOver: 4, shareMax: null };
+    const own = { calls: 0, iterations: 0, iterationsOver: 4 };
+    const unanswered = { ...own, shareMax: null, users: null };
     const cutOff = { ...workflow(187, 187), unanswered, iterations: 0, iterationsInterrupted: 4 };
     expect(short(implicitGates(cutOff, []))).toEqual([
       "true 187 of 374 succeeded",
@@ -161,6 +162,40 @@ describe("undeclared gates", () => {
     expect(implicitGates({ ...cutOff, iterationsInterrupted: 3 }, [])).toHaveLength(1);
     expect(implicitGates({ ...cutOff, iterationsInside: 1 }, [])).toHaveLength(1);
     expect(implicitGates({ ...cutOff, ended: false }, [])).toHaveLength(1);
+  });
+
+  it("fail when more than half of the users wait for an answer, however many calls had one", () => {
+    const stuck = (calls: number, users: number | null, shareMax: number | null = null) => {
+      const unanswered = { calls, iterations: 0, iterationsOver: 1_004, shareMax, users };
+      return short(implicitGates({ ...workflow(1_000, calls), unanswered }, [])).slice(1);
+    };
+    expect(stuck(4, 4)).toEqual(["true 0.4 %, 4 of 1,004", "false 100 %, 4 of 4"]);
+    expect(stuck(2, 4)).toEqual(["true 0.2 %, 2 of 1,002"]);
+    expect(stuck(4, null)).toEqual(["true 0.4 %, 4 of 1,004"]);
+    expect(stuck(4, 4, 1)).toEqual(["true 0.4 %, 4 of 1,004"]);
+  });
+
+  it("yield only for the checks, kinds of errors and arrivals that a threshold covers", () => {
+    const checks = [
+      { name: "a", passed: 9, failed: 0 },
+      { name: "b", passed: 0, failed: 9 },
+    ];
+    const missed = { missedByLosses: 0, lag: new Histogram(), waited: new Histogram() };
+    const arrivals = { started: 5, missed: 95, ...missed };
+    const gates = (text: string) => {
+      const outcomes = implicitGates({ ...workflow(0, 5, checks), arrivals }, [
+        declared(text, "w"),
+      ]);
+      return outcomes.filter(({ passed }) => !passed).map(({ expression }) => expression);
+    };
+    const all = ["checks.rate >= 100%", "every step succeeded at least once"];
+    const three = [...all, "arrivals.missed.rate <= 1%"];
+    expect(gates("checks{check=a}.rate > 90%")).toEqual(three);
+    expect(gates("checks{check=b}.rate >= 0%")).toEqual(three.slice(1));
+    expect(gates("errors{kind=timeout}.rate < 1%")).toEqual(three);
+    expect(gates("errors.rate <= 100%")).toEqual([three[0], three[2]]);
+    expect(gates("arrivals.count > 1")).toEqual(three);
+    expect(gates("arrivals.missed.rate < 99%")).toEqual(all);
   });
 
   it("yield to a threshold on the same metric, but not to that of another workflow", () => {

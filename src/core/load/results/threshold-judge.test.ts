@@ -43,7 +43,7 @@ function data(name: string, over: Partial<WorkflowData> = {}): WorkflowData {
     iterationsInterrupted: 0,
     groups: [],
     namesOverflowed: false,
-    unanswered: { calls: 0, iterations: 0, iterationsOver: 0, shareMax: null },
+    unanswered: { calls: 0, iterations: 0, iterationsOver: 0, shareMax: null, users: null },
     arrivals: null,
     metrics: new MetricTotals(),
     iterationsMissed: null,

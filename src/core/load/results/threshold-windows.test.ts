@@ -56,7 +56,7 @@ function sourceOf(windows: readonly WindowCounts[], known: number, ended: boolea
     iterations: 0,
     iterationsInside: 0,
     iterationsInterrupted: 0,
-    unanswered: { calls: 0, iterations: 0, iterationsOver: 0, shareMax: null },
+    unanswered: { calls: 0, iterations: 0, iterationsOver: 0, shareMax: null, users: null },
     arrivals: null,
     metrics: new MetricTotals(),
     iterationsMissed: null,

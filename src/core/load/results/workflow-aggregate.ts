@@ -3,7 +3,7 @@
 import type { CoreVitals, MergedFigures } from "../job/core-messages.ts";
 import { FaultCounts } from "../job/faults.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
-import { loadAt, peakLoad, plannedArrivals } from "../plan/load.ts";
+import { isOpen, loadAt, peakLoad, plannedArrivals, planVusMax } from "../plan/load.ts";
 import { FrameMerger } from "../stats/frame-merger.ts";
 import { FrameWriter } from "../stats/frames.ts";
 import { Histogram } from "../stats/histogram.ts";
@@ -375,6 +375,7 @@ export class WorkflowAggregate {
       iterations: this.#stats.runCount("unresolved"),
       iterationsOver: OUTCOMES.reduce((sum, outcome) => sum + this.outcome(outcome), 0),
       shareMax: this.manifest.unansweredMax ?? null,
+      users: isOpen(this.manifest.load) ? null : planVusMax(this.manifest.load),
     };
   }
 

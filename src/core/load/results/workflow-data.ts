@@ -53,6 +53,8 @@ export interface WorkflowData {
     readonly iterationsOver: number;
     /** Share of either that does not fail the run; null for the default. */
     readonly shareMax: number | null;
+    /** Users of a closed model; null for open ones. */
+    readonly users: number | null;
   };
   /** Iterations of a plan that lost cores: the total, and how many were not made or not counted. */
   readonly iterationsMissed: { readonly missed: number; readonly planned: number } | null;
