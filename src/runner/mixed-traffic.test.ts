@@ -119,7 +119,7 @@ describe("startAfter", () => {
   it("waits during a pause, and applies a changed load to workflows that begin later", async () => {
     let steps = 0;
     const first = workflow("first", { vus: 1, duration: "1s" }).step("s", one);
-    const late = workflow("late", { vus: 2, duration: "300ms", startAfter: "300ms" }).step(
+    const late = workflow("late", { vus: 2, duration: "2s", startAfter: "300ms" }).step(
       "s",
       async ({ sleep }) => {
         steps++;

@@ -27,7 +27,7 @@ describe("trends.html in Chromium", needs(chromiumPath !== undefined, NO_BROWSER
     expect(await page.textContent("h1")).toContain("the last 3 runs");
     expect(await page.locator("#runs tbody tr").count()).toBe(3);
     expect(await page.locator("#steps tbody tr").count()).toBe(7);
-    const links = page.locator('svg.runs a[href="run-c/report.html"]');
+    const links = page.locator('svg.runs a[href="./run-c/report.html"]');
     expect(await links.count()).toBe(5);
     expect(await links.first().getAttribute("aria-label")).toContain("failed: p50");
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);

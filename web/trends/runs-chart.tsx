@@ -105,7 +105,7 @@ function Course({ format, line, points, x, y }: CourseProps) {
         const started = point.startedAt.slice(0, 16).replace("T", " ");
         const text = `${started}, ${point.verdict}: ${line.label} ${format(value)}`;
         return (
-          <a key={point.folder} href={`${encodeURI(point.folder)}/report.html`} aria-label={text}>
+          <a key={point.folder} href={`./${encodeURI(point.folder)}/report.html`} aria-label={text}>
             <title>{text}</title>
             <circle
               class={point.verdict === "passed" ? "passed" : "failed"}

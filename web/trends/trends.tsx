@@ -120,7 +120,7 @@ function Runs({ points }: { readonly points: readonly TrendPoint[] }) {
             order: point.startedAt,
             text: (
               <>
-                <a href={`${encodeURI(point.folder)}/report.html`}>{started}</a>
+                <a href={`./${encodeURI(point.folder)}/report.html`}>{started}</a>
                 {point.title !== null && <span class="quiet note">{point.title}</span>}
               </>
             ),

@@ -1,6 +1,7 @@
 /** A job of a cluster as `jobs show` and `jobs events` print it: for people, and as JSON for tools. */
 
 import { shortIdOf } from "../../client/job-names.ts";
+import { clean } from "../../core/base/terminal-text.ts";
 import type { AttemptView, JobEventView, JobView } from "../../core/cluster/messages.ts";
 import { formatCount, formatCounted } from "../../core/load/results/format.ts";
 
@@ -58,7 +59,7 @@ export function jobText(view: JobView): string {
   for (const { actualText, expression, passed } of view.thresholds)
     lines.push(`  ${passed ? "holds" : "fails"}: ${expression} (${actualText})`);
   for (const { cost, what } of view.lost) lines.push(`  lost: ${what}; ${cost}`);
-  return `${lines.join("\n")}\n`;
+  return `${lines.map(clean).join("\n")}\n`;
 }
 
 /** Length of the longest kind, JobCancellationRequested. */
@@ -72,7 +73,7 @@ export function eventsText(events: readonly JobEventView[]): string {
       const what = `${kind.padEnd(KIND_WIDTH)} ${who.padEnd(12)}`;
       return `${timeOf(at)}  ${where.padEnd(8)} ${what} ${fenced.padEnd(16)} ${text}`;
     })
-    .map((line) => `${line.trimEnd()}\n`)
+    .map((line) => `${clean(line).trimEnd()}\n`)
     .join("");
 }
 

@@ -4,6 +4,7 @@ import { userInfo } from "node:os";
 import type { Command } from "commander";
 import { type ClusterClient, ClusterError, hasEnded } from "../../client/client.ts";
 import { shortIdOf } from "../../client/job-names.ts";
+import { clean } from "../../core/base/terminal-text.ts";
 import type { Control, DatacenterView, NodeView } from "../../core/cluster/messages.ts";
 import { doubtOf, isRejected } from "../../core/load/results/doubt.ts";
 import { formatCounted } from "../../core/load/results/format.ts";
@@ -278,6 +279,6 @@ async function list(client: ClusterClient, { json }: JobsFlags): Promise<void> {
   for (const { createdAt, id, name, reason, status } of jobs) {
     const why = reason === null ? "" : `  (${reason})`;
     const at = new Date(createdAt).toISOString();
-    process.stdout.write(`${shortIdOf(id)}  ${status.padEnd(10)} ${at}  ${name}${why}\n`);
+    process.stdout.write(`${shortIdOf(id)}  ${status.padEnd(10)} ${at}  ${clean(name + why)}\n`);
   }
 }

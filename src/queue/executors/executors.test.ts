@@ -107,6 +107,16 @@ describe("http", () => {
     expect(error instanceof NotRetryable).toBe(final);
   });
 
+  it("sets the headers of the connection itself", async () => {
+    const headers = {
+      "Transfer-Encoding": "chunked",
+      "Content-Length": "0",
+      Connection: "upgrade",
+    };
+    const own = { url: `${url}/200`, method: "POST", headers, body: "whole" };
+    expect(await httpExecutor(own, context())).toMatchObject({ body: { body: "whole" } });
+  });
+
   it("rejects addresses other than http and https", async () => {
     await expect(httpExecutor({ url: "file:///etc/passwd" }, context())).rejects.toBeInstanceOf(
       NotRetryable,

@@ -140,9 +140,17 @@ function causeOf(error: unknown): string {
   return errorText(error instanceof AggregateError ? (error.errors[0] ?? error) : error);
 }
 
+/** Headers of the connection, which the request sets itself: a task could smuggle a second request past a proxy. */
+const CONNECTION_HEADERS: readonly string[] = [
+  ...["connection", "content-length", "expect", "keep-alive", "proxy-connection"],
+  ...["te", "trailer", "transfer-encoding", "upgrade"],
+];
+
 function lowerCase(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+    Object.entries(headers)
+      .map(([name, value]): [string, string] => [name.toLowerCase(), value])
+      .filter(([name]) => !CONNECTION_HEADERS.includes(name)),
   );
 }
 

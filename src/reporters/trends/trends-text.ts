@@ -1,5 +1,6 @@
 /** Trends for a terminal: one line per run, the newest last. */
 
+import { clean } from "../../core/base/terminal-text.ts";
 import { type Align, tableLines } from "../../core/base/text-table.ts";
 import {
   formatCount,
@@ -19,7 +20,7 @@ export function trendsText({ name, points }: Trends): string {
     ...nameOf(point),
     ...breakpoint(breakpointText(point)),
     ...figuresOf(point, changeOf(points, at)),
-    point.folder,
+    clean(point.folder),
   ]);
   const headers = ["started (UTC)", "verdict", ...breakpoint("breakpoint"), ...HEADERS, "folder"];
   const first = headers.indexOf("requests");
@@ -28,7 +29,7 @@ export function trendsText({ name, points }: Trends): string {
   );
   const doubtful = points.some(({ doubt }) => doubt !== null);
   return [
-    `${name}: ${points.length === 1 ? "1 run" : `the last ${points.length} runs`}`,
+    `${clean(name)}: ${points.length === 1 ? "1 run" : `the last ${points.length} runs`}`,
     "",
     ...tableLines([headers, ...rows], aligns),
     ...(doubtful
