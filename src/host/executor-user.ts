@@ -1,6 +1,6 @@
 /**
  * The user that code of others runs as. A node started as root runs it as another user, who cannot read the node's
- * keys, tokens, memory or variables. A node of any other user cannot, and says so.
+ * keys, tokens, memory or `HYPERSCALE_*` variables. A node of any other user cannot, and says so.
  */
 
 import { spawnSync } from "node:child_process";
