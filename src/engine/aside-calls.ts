@@ -1,5 +1,6 @@
 /** Calls that setup or teardown of a workflow makes through clients: recorded apart from the iterations. */
 
+import { clock } from "../protocols/call.ts";
 import type { CallResult, ClientCall } from "../protocols/protocol.ts";
 import type { RunnerHost } from "./runner.ts";
 import type { SessionListener } from "./session.ts";
@@ -19,7 +20,11 @@ export class AsideCalls implements SessionListener {
 
   /** Abandons calls that are still under way. */
   cut(calls: readonly ClientCall[]): void {
-    for (const call of calls)
-      this.#host.recorder.sent(this.#host.flowSteps.asideCall(call, this.#phase), call.sent);
+    const { flowSteps, recorder } = this.#host;
+    const now = clock();
+    for (const call of calls) {
+      const number = flowSteps.asideCall(call, this.#phase);
+      recorder.asideCutOff(number, call.startedAt, now, call.sent);
+    }
   }
 }

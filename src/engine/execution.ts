@@ -290,7 +290,6 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     this.#giveNotice();
     this.#sleeper.wakeAll();
     for (const user of [...this.#users]) {
-      if (user.settingUp) user.iteration.neverBegan(clock());
       if (this.workflow.tearsUsersDown) this.findings.notTornDown(user.doing);
       user.abort();
       this.#users.delete(user);
@@ -363,6 +362,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     user.running = false;
     user.settingUp = false;
     if (user.session.closed) return;
+    user.iteration.setUp(clock());
     if (!this.stopping) user.begin(clock());
     else {
       user.iteration.neverBegan(clock());

@@ -484,12 +484,12 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     this.#bodyDone = true;
     this.#end = new IterationEnd("interrupted", "the graceful stop is over");
     for (const call of underWay) {
-      if (call.aside) this.#user.iteration.asideCutOff(call.step, call.sent);
+      if (call.aside) this.#user.iteration.asideCutOff(call.step, call.startedAt, now, call.sent);
       else this.#user.iteration.cutOff(call.step, call.startedAt, call.dueAt, now, call.sent);
       call.reject(this.#end);
     }
     this.#calls.forgetAll();
-    if (!running) return null;
+    if (!running) return this.#resting > 0 ? "pause" : null;
     if (underWay.length > 0) return "call";
     return this.#resting > 0 ? "pause" : "code";
   }

@@ -18,7 +18,7 @@ const PAUSES_MAX = 64;
 export class Iteration {
   /** When it should have begun. */
   dueAt = 0;
-  /** When it began; pacing counts from here. */
+  /** When it began; pacing counts from here. Until then, when a user took it on. */
   beganAt = 0;
   readonly #recorder: Recorder;
   /** Measured against a plan of arrivals: open models. */
@@ -42,6 +42,7 @@ export class Iteration {
   /** A user takes the iteration on: what is done for it from here on is part of its lateness. */
   arrive(dueAt: number, now: number): void {
     this.dueAt = dueAt;
+    this.beganAt = now;
     this.#began = false;
     if (!this.#planned) return;
     if (this.#recorder.measures(dueAt)) this.#recorder.arrivalStarted(now - dueAt);
@@ -122,8 +123,8 @@ export class Iteration {
   }
 
   /** A call outside the iterations was cut off. */
-  asideCutOff(index: number, sent: number): void {
-    this.#recorder.sent(index, sent);
+  asideCutOff(index: number, startedAt: number, now: number, sent: number): void {
+    this.#recorder.asideCutOff(index, startedAt, now, sent);
   }
 
   /** A call was cut off at the end of the graceful stop. */
@@ -137,10 +138,20 @@ export class Iteration {
     this.end("interrupted", now);
   }
 
+  /** The user was set up for this iteration. */
+  setUp(now: number): void {
+    this.#recorder.setUp(now - this.beganAt);
+  }
+
+  /** The end of the graceful stop cut off the set-up of its user. */
+  neverSetUp(waitedFor: CutOff | null, now: number): void {
+    if (waitedFor !== "pause") this.#recorder.neverSetUp(this.dueAt, this.beganAt, now);
+    this.neverBegan(now);
+  }
+
   /** The end of the graceful stop cut it off. */
   interrupt(waitingFor: CutOff, now: number): void {
-    if (waitingFor === "code" && this.measured)
-      this.#recorder.unresolved(this.dueAt, this.beganAt, now);
+    if (waitingFor === "code") this.#recorder.unresolved(this.dueAt, this.beganAt, now);
     this.end("interrupted", now);
   }
 

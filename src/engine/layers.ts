@@ -155,7 +155,10 @@ export class LayersRunner implements Runner, SessionListener {
     iteration.call(number, result, startedAt, iteration.dueOf(startedAt), endedAt);
   }
 
-  #asideNumber(step: CompiledStep | null, call: Omit<ClientCall, "sent" | "title">): number {
+  #asideNumber(
+    step: CompiledStep | null,
+    call: Pick<ClientCall, "path" | "protocol" | "verb">,
+  ): number {
     return this.#host.flowSteps.asideCall(call, step === null ? this.#phase : "action");
   }
 
@@ -266,11 +269,11 @@ export class LayersRunner implements Runner, SessionListener {
   cut(now: number): CutOff | null {
     let waitingFor: CutOff | null = null;
     this.#countUnreturned();
-    this.#cutCalls(null, this.#user.session.takeUnderWay());
+    this.#cutCalls(null, this.#user.session.takeUnderWay(), now);
     for (const slot of this.#slots) {
       if (slot === undefined) continue;
       // Calls that a function did not await may still be under way.
-      this.#cutCalls(slot.step, slot.takeUnderWay());
+      this.#cutCalls(slot.step, slot.takeUnderWay(), now);
       if (!slot.cut()) continue;
       const { sent, startedAt, step } = slot;
       if (step.index < 0) waitingFor ??= "code";
@@ -282,12 +285,12 @@ export class LayersRunner implements Runner, SessionListener {
     return waitingFor;
   }
 
-  /** Counts their requests under the step that made them: it is unknown which one it would return. */
-  #cutCalls(step: CompiledStep | null, calls: readonly ClientCall[]): void {
+  /** Counts the requests of a step's calls under the step: it is unknown which one it would return. */
+  #cutCalls(step: CompiledStep | null, calls: readonly ClientCall[], now: number): void {
     for (const call of calls) {
-      if (call.sent === 0) continue;
-      const number = step !== null && step.index >= 0 ? step.index : this.#asideNumber(step, call);
-      this.#host.recorder.sent(number, call.sent);
+      const { sent, startedAt } = call;
+      if (step !== null && step.index >= 0) this.#host.recorder.sent(step.index, sent);
+      else this.#user.iteration.asideCutOff(this.#asideNumber(step, call), startedAt, now, sent);
     }
   }
 }

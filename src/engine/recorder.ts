@@ -5,11 +5,12 @@
 
 import { formatDuration } from "../core/base/duration.ts";
 import { WHOLE_ITERATION } from "../core/load/stats/group-stats.ts";
+import { Histogram } from "../core/load/stats/histogram.ts";
 import type { Tags } from "../core/load/stats/names.ts";
 import { sampledCall, sampledText } from "../core/load/stats/samples.ts";
 import { StatsRecorder } from "../core/load/stats/stats-recorder.ts";
 import type { StepRecorder } from "../core/load/stats/step-stats.ts";
-import { UNANSWERED } from "../core/load/stats/unanswered.ts";
+import { typicalUs, UNANSWERED } from "../core/load/stats/unanswered.ts";
 import { WINDOW_MS } from "../core/load/stats/window-store.ts";
 import type { Moment, WorkflowStats } from "../core/load/stats/workflow-stats.ts";
 import { clock } from "../protocols/call.ts";
@@ -80,6 +81,8 @@ export class Recorder implements MetricSink {
   #calls: CallSamples | null = null;
   /** Typical latency of a step, while its number of successes stays the same. */
   readonly #typical = new Map<number, { readonly ok: number; readonly us: number }>();
+  /** Times that users took to be set up, in microseconds. */
+  readonly #setUps = new Histogram();
   #windowEndsAt = Number.POSITIVE_INFINITY;
   /** Calls due earlier belong to the warm-up and are not recorded. */
   #measureFrom = Number.POSITIVE_INFINITY;
@@ -176,10 +179,15 @@ export class Recorder implements MetricSink {
       return;
     }
     // Timers may begin a call slightly early: lateness is never negative.
-    this.#record(step, record, this.#corrected ? Math.max(0, startedAt - dueAt) * 1_000 : 0);
+    this.#measured(index, record, this.#corrected ? Math.max(0, startedAt - dueAt) : 0, endedAt);
+  }
+
+  #measured(index: number, record: CallRecord, lateMs: number, endedAt: number): void {
+    const step = this.#stats.step(index);
+    const { bytesIn, bytesOut, errorKind } = record;
+    this.#record(step, record, lateMs * 1_000);
     if (errorKind !== null) this.#sample(index, record, endedAt);
-    if (this.#calls !== null)
-      this.#calls.offer(index, record, this.#corrected ? Math.max(0, startedAt - dueAt) : 0);
+    if (this.#calls !== null) this.#calls.offer(index, record, lateMs);
     if (endedAt > this.#measureUntil) step.late(errorKind !== null, bytesIn, bytesOut);
   }
 
@@ -245,16 +253,38 @@ export class Recorder implements MetricSink {
    * unless it is younger than typical calls of its step.
    */
   cutOff(index: number, startedAt: number, dueAt: number, now: number, sent: number): void {
-    const waitedMs = now - (this.#corrected ? Math.min(dueAt, startedAt) : startedAt);
-    const isMeasured = this.measures(dueAt);
-    if (isMeasured && waitedMs * 1_000 >= this.#typicalLatencyUs(index)) {
-      const error = `no answer for ${formatDuration(waitedMs)}, until the run ended`;
-      const times = { startedAt, firstByteAt: Number.NaN, endedAt: now };
-      this.call(index, { ...CUT_OFF, ...times, error, sent }, startedAt, dueAt, now);
-      return;
-    }
+    if (now >= this.#windowEndsAt) this.#advance(now);
     this.sent(index, sent);
-    if (isMeasured) this.#stats.step(index).interrupted(1);
+    if (!this.#outlasts(dueAt, now)) return;
+    const lateMs = this.#corrected ? Math.max(0, startedAt - dueAt) : 0;
+    const record = this.#unanswered(index, startedAt, lateMs, now);
+    if (record === null) this.#stats.step(index).interrupted(1);
+    else this.#measured(index, record, lateMs, now);
+  }
+
+  /** The same for a call of userSetup or a similar phase. */
+  asideCutOff(index: number, startedAt: number, now: number, sent: number): void {
+    this.sent(index, sent);
+    const record = this.#unanswered(index, startedAt, 0, now);
+    if (record === null) this.#stats.step(index).interrupted(1);
+    else this.aside(index, record);
+  }
+
+  /** Null for a call that is younger than typical calls of its step. */
+  #unanswered(index: number, startedAt: number, lateMs: number, now: number): CallRecord | null {
+    const waitedMs = now - startedAt + lateMs;
+    if (waitedMs * 1_000 < this.#typicalLatencyUs(index)) return null;
+    const error = `no answer for ${formatDuration(waitedMs)}, until the run ended`;
+    return { ...CUT_OFF, startedAt, firstByteAt: Number.NaN, endedAt: now, error };
+  }
+
+  /**
+   * Whether what is cut off at `now` counts: it was due in the measured time, or has hung since the warm-up. Nothing of
+   * a run that was stopped in its warm-up does.
+   */
+  #outlasts(dueAt: number, now: number): boolean {
+    if (this.measures(dueAt)) return true;
+    return this.measures(now) && this.#measureUntil > this.#measureFrom;
   }
 
   /** Failures do not change it, so calls that are cut off together share it. */
@@ -269,8 +299,20 @@ export class Recorder implements MetricSink {
 
   /** An iteration was cut off while its code awaited no call: unresolved, unless it is younger than typical ones. */
   unresolved(dueAt: number, beganAt: number, now: number): void {
+    if (!this.#outlasts(dueAt, now)) return;
     const ageUs = (now - Math.min(dueAt, beganAt)) * 1_000;
     if (ageUs >= this.#stats.typicalDurationUs(this.#wholeIteration)) this.counts.unresolved++;
+  }
+
+  /** A user was set up within this time. */
+  setUp(ms: number): void {
+    this.#setUps.record(Math.max(0, ms * 1_000));
+  }
+
+  /** The set-up of a user was cut off: its iteration is unresolved, unless the set-up is younger than typical ones. */
+  neverSetUp(dueAt: number, beganAt: number, now: number): void {
+    if (!this.#outlasts(dueAt, now)) return;
+    if ((now - beganAt) * 1_000 >= typicalUs(this.#setUps)) this.counts.unresolved++;
   }
 
   /** Counts requests of a call without an end. */

@@ -61,7 +61,7 @@ export interface Runner {
   /** Runs once, after the last. */
   tearDown(): unknown;
   begin(now: number): void;
-  /** Cuts off what is under way; returns what the iteration waited for, null when there is none. */
+  /** Cuts off what is under way; returns what was waited for, null when no iteration and no pause was. */
   cut(now: number): CutOff | null;
 }
 

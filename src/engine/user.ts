@@ -97,7 +97,8 @@ export class VirtualUser implements RunnerUser {
     clearTimeout(this.timer);
     const now = clock();
     const waitingFor = this.#runner.cut(now);
-    if (waitingFor !== null) this.iteration.interrupt(waitingFor, now);
+    if (this.settingUp) this.iteration.neverSetUp(waitingFor, now);
+    else if (waitingFor !== null && !this.leaving) this.iteration.interrupt(waitingFor, now);
     this.session.close();
   }
 

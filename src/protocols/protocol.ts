@@ -186,6 +186,7 @@ export interface ClientCall {
   readonly path: string;
   /** Request as shown in reports: "GET https://shop.test/cart". */
   readonly title: string;
+  readonly startedAt: number;
   /** Requests on the wire so far. */
   readonly sent: number;
 }

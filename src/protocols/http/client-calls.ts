@@ -75,6 +75,7 @@ export class ClientCalls<Sent, Response extends HttpResponse> {
 /** One call of a client, reused when it is done: a user rarely has more than one or two at once. */
 class HttpCall<Sent, Response extends HttpResponse> implements CallSink, ClientCall {
   readonly protocol: string;
+  startedAt = 0;
   readonly #exchange: HttpExchange<Sent>;
   readonly #spare: HttpCall<Sent, Response>[];
   readonly #session: Session;
@@ -112,6 +113,7 @@ class HttpCall<Sent, Response extends HttpResponse> implements CallSink, ClientC
   start(message: HttpMessage<Sent>, now: number): Promise<Response> {
     const answered = new Promise(this.#executor);
     this.#message = message;
+    this.startedAt = now;
     this.#exchange.aim(message);
     this.#session.calling?.(this);
     this.#exchange.start(now);

@@ -20,14 +20,15 @@ export class TargetClient<Command> {
       end = resolve;
     });
     const bound = call.bind(this.#session, true, { callFinished: (_, result) => end(result) });
+    const startedAt = clock();
     const clientCall: ClientCall = {
-      ...{ protocol, title, verb: protocol, path: title },
+      ...{ protocol, title, verb: protocol, path: title, startedAt },
       get sent() {
         return bound.sent ?? 0;
       },
     };
     this.#session.calling?.(clientCall);
-    bound.start(clock());
+    bound.start(startedAt);
     const result = (await ended) as TargetResult<Value>;
     this.#session.called?.(clientCall, result);
     return result;

@@ -184,6 +184,7 @@ export class WebsocketClient {
     let measure: { readonly sent: number } | null = null;
     const clientCall: ClientCall = {
       ...{ protocol: "websocket", verb: "ws", path: verb, title: `ws ${verb}` },
+      startedAt: clock(),
       get sent() {
         return measure?.sent ?? 0;
       },

@@ -246,7 +246,11 @@ const workflowSchema = z
       ended: count.optional().describe("By a failed call or the body's own wish."),
       failed: count.optional().describe("The body of the flow threw."),
       interrupted: count.describe("Cut off at the end of the graceful stop."),
-      unresolved: count.optional().describe("Of those, whose code never came to its end."),
+      unresolved: count
+        .optional()
+        .describe(
+          "Cut off, and their code or userSetup never came to its end; also those due in the warm-up.",
+        ),
       durationMs: distributionSchema
         .optional()
         .describe("Of all but interrupted ones, from the moment each was due."),

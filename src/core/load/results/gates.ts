@@ -186,10 +186,12 @@ function unansweredGates({ steps, unanswered }: WorkflowData, base: Base): Thres
   const { calls, iterations, iterationsOver, shareMax, users } = unanswered;
   const requests = steps.reduce((sum, { totals }) => sum + totals.requests, 0);
   const most = shareMax ?? UNANSWERED_SHARE_MAX;
+  // Iterations that have hung since the warm-up have no outcome.
+  const over = Math.max(iterations, iterationsOver);
   return [
     ...shareGate("unanswered.rate", calls, requests, most, base),
     ...stuckGate(calls, users, Math.max(most, STUCK_SHARE_MAX), base),
-    ...shareGate("iterations.unresolved.rate", iterations, iterationsOver, most, base),
+    ...shareGate("iterations.unresolved.rate", iterations, over, most, base),
   ];
 }
 

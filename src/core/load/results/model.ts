@@ -304,7 +304,7 @@ export interface IterationCounts {
   readonly failed?: number | undefined;
   /** Cut off at the end of the graceful stop. */
   readonly interrupted: number;
-  /** Interrupted iterations that were older than typical ones and waited for no call. */
+  /** Cut-off iterations, also of the warm-up, that were older than typical ones and waited for code or `userSetup`. */
   readonly unresolved?: number | undefined;
   /** Durations of all but interrupted ones, from the time each was due; absent in results of earlier versions. */
   readonly durationMs?: Distribution | undefined;
