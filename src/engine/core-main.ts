@@ -21,7 +21,15 @@ process.on("message", (command: CoreCommand) => {
   if (command.kind === "exit") process.exit(0);
   core.handle(command);
 });
-process.on("disconnect", () => process.exit(1));
+process.on("disconnect", () => {
+  try {
+    // Programs that its code started end with a core that leads a group.
+    process.kill(-process.pid, "SIGKILL");
+  } catch {
+    // Cores of `run` are in the group of their run.
+  }
+  process.exit(1);
+});
 // Ctrl-C reaches the whole process group; the manager decides when a core exits.
 process.on("SIGINT", () => {});
 process.on("SIGTERM", () => {});

@@ -5,11 +5,13 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { CoreCommand, CoreEvent } from "../core/load/job/core-messages.ts";
 
-/** User to run as, other than that of this process, with their environment. */
+/** User to run as, other than that of this process, with their environment, and process group. */
 export interface SpawnAs {
   readonly uid?: number;
   readonly gid?: number;
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Leads a process group: programs that its code started are killed with it. */
+  readonly detached?: boolean;
 }
 
 interface CoreProcessOptions {
@@ -29,6 +31,7 @@ const EXIT_GRACE_MS = 500;
 export class CoreProcess {
   readonly number: number;
   readonly #child: ChildProcess;
+  readonly #isLeader: boolean;
   #expected = false;
   #alive = true;
   /** End of its stderr, for the report of a crash. */
@@ -36,6 +39,7 @@ export class CoreProcess {
 
   constructor(options: CoreProcessOptions) {
     this.number = options.number;
+    this.#isLeader = options.as?.detached === true;
     this.#child = fork(coreEntry(), [], {
       ...options.as,
       serialization: "advanced",
@@ -59,6 +63,7 @@ export class CoreProcess {
     this.#child.on("error", () => {});
     this.#child.on("exit", (code, signal) => {
       this.#alive = false;
+      this.#killGroup();
       if (this.#expected) return;
       const how = signal === null ? `exit code ${code}` : signal;
       const words = lastLine(this.#stderr);
@@ -88,13 +93,22 @@ export class CoreProcess {
     this.#expected = true;
     if (!this.#alive) return Promise.resolve();
     return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#child.kill("SIGKILL"), EXIT_GRACE_MS);
+      const timer = setTimeout(() => this.kill(), EXIT_GRACE_MS);
       this.#child.once("exit", () => {
         clearTimeout(timer);
         resolve();
       });
       this.send({ kind: "exit" });
     });
+  }
+
+  #killGroup(): void {
+    if (!this.#isLeader || this.pid === 0) return;
+    try {
+      process.kill(-this.pid, "SIGKILL");
+    } catch {
+      // Nothing is left of it.
+    }
   }
 
   #print(text: string, options: CoreProcessOptions): void {

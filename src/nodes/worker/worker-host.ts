@@ -31,6 +31,7 @@ import { type Driven, Loop } from "../../host/loop.ts";
 import { nodeAead } from "../../host/node-aead.ts";
 import type { Clock } from "../../host/ports/clock.ts";
 import type { Log } from "../../host/ports/log.ts";
+import { GROUP_LEADER } from "../../host/process-group.ts";
 import { warnOfExposure } from "../../host/secret-exposure.ts";
 import { StreamDriver } from "../../host/stream-driver.ts";
 import { TcpPort } from "../../host/tcp.ts";
@@ -112,7 +113,7 @@ export class WorkerHost {
     this.#machine = new WorkerProcess(this.#options(), new Random(randomUUID()));
     this.#driven = this.#loop.add(this.#machine, { kind: "tick" }, (effect) => this.#run(effect));
     this.#streams = new StreamDriver(this.#port, (input) => this.#driven.push(input));
-    this.#pool = new CorePool(config.cores, asUser(parts.rights.user));
+    this.#pool = new CorePool(config.cores, { ...asUser(parts.rights.user), ...GROUP_LEADER });
   }
 
   /** Resolves when one manager has taken it in. */

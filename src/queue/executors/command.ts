@@ -80,8 +80,8 @@ interface ProgramOutcome {
 }
 
 /**
- * Runs a program to its end. An abort or a timeout sends SIGINT to the program and its children, and SIGKILL to those
- * left after its end or `killAfterMs`. The end of this process kills them at once.
+ * Runs a program to its end, and kills the programs that it left behind. An abort or a timeout sends SIGINT to all of
+ * them, and SIGKILL after `killAfterMs`. The end of this process kills them at once.
  */
 export function runProgram(
   command: string,
@@ -131,10 +131,8 @@ export function runProgram(
       settle();
       reject(new NotRetryable(`cannot start ${command}: ${error.message}`, { cause: error }));
     });
-    // Children of the program may hold its output open and delay "close".
-    child.on("exit", () => {
-      if (killer !== undefined) kill();
-    });
+    // Programs left behind would outlive the task, and delay "close" while they have its output open.
+    child.on("exit", kill);
     child.on("close", (code, signal) => {
       settle();
       for (const one of Object.values(lines)) one.end();

@@ -25,6 +25,7 @@ import type {
   LoadedExecutor,
   RunCommand,
 } from "./messages.ts";
+import { StartedPrograms } from "./started-programs.ts";
 
 /** One execution; code that it left running still belongs to it. */
 interface Current {
@@ -36,6 +37,7 @@ type Settle = { readonly resolve: (value: unknown) => void; readonly reject: (e:
 
 const running = new AsyncLocalStorage<Current>();
 const calls = new Map<number, Settle>();
+const programs = new StartedPrograms();
 let executors: Executors = {};
 let current: Current | undefined;
 let lastCall = 0;
@@ -103,7 +105,7 @@ function run(command: RunCommand): void {
   outcome.then(
     (result) => {
       const payload = encodePayload(result, "the result");
-      if (payload.ok) end({ kind: "completed", result: payload.text });
+      if (payload.ok) end({ kind: "completed", result: payload.text, spoiled: programs.areLeft() });
       else fail(new NotRetryable(payload.problem), false);
     },
     (error: unknown) => fail(error, abort.signal.aborted),
@@ -117,7 +119,8 @@ async function perform(command: RunCommand, signal: AbortSignal): Promise<unknow
 }
 
 function fail(error: unknown, spoiled: boolean): void {
-  end({ kind: "failed", failure: failureOf(error), spoiled });
+  const isSpoiled = spoiled || programs.areLeft();
+  end({ kind: "failed", failure: failureOf(error), spoiled: isSpoiled });
 }
 
 function end(event: ChildEvent): void {

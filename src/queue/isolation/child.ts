@@ -46,7 +46,7 @@ const eventSchema = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("unloadable"), message: z.string() }),
   z.object({ kind: z.literal("log"), text: z.string() }),
   z.object({ kind: z.literal("progress"), value: z.unknown() }),
-  z.object({ kind: z.literal("completed"), result: z.string() }),
+  z.object({ kind: z.literal("completed"), result: z.string(), spoiled: z.boolean() }),
   z.object({ kind: z.literal("failed"), failure: failureSchema, spoiled: z.boolean() }),
   z.object({
     kind: z.literal("call"),
@@ -167,8 +167,7 @@ export class Child {
         return;
       case "completed":
         this.#running = undefined;
-        // An aborted execution may have left programs behind.
-        if (running?.context.signal.aborted === true) this.kill();
+        if (event.spoiled || running?.context.signal.aborted === true) this.kill();
         running?.resolve(new EncodedResult(event.result));
         return;
       case "failed":

@@ -11,7 +11,7 @@ import { type IsolatedExecutors, isolateExecutors } from "./isolate.ts";
 /** Starts a shell that starts a program; both ignore SIGINT and hold no open pipe. */
 const SCRIPT = "trap '' INT; sleep 1000 >/dev/null 2>&1 & echo $! > $0; wait";
 const SOURCE = `
-import { spawn } from "node:child_process";
+import { execSync, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 const shell = async (path: string) => {
   spawn("sh", ["-c", ${JSON.stringify(SCRIPT)}, path], { stdio: "ignore" });
@@ -22,6 +22,12 @@ const aborted = (signal: AbortSignal) =>
 export default {
   ignores: async (path: string) => { await shell(path); await new Promise(() => undefined); },
   stops: async (path: string, { signal }: any) => { await shell(path); await aborted(signal); return "stopped"; },
+  returns: async (path: string) => { await shell(path); return process.pid; },
+  fails: async (path: string) => {
+    execSync("sleep 1000 > /dev/null 2>&1 & echo $! > " + path);
+    throw new Error("failed");
+  },
+  waits: async () => { execSync("true"); return process.pid; },
   crashes: async (path: string) => { await shell(path); process.exit(3); },
   sends: async (_: string, { attempt }: any) => {
     process.send!([null, {}, { kind: "failed", failure: null }, { kind: "call", call: 1, method: "file" }][attempt]);
@@ -89,6 +95,23 @@ describe.skipIf(process.platform === "win32")("programs started by executions", 
     abort.abort();
     await running;
     await ends(pid);
+  });
+
+  it("are killed when an execution leaves them behind", async () => {
+    const first = await run("returns");
+    await ends(await pidOf("returns"));
+    await expect(run("fails")).rejects.toThrow("failed");
+    await ends(await pidOf("fails"));
+    const next = await run("waits");
+    expect(next).not.toEqual(first);
+    expect(await run("waits")).toEqual(next);
+  });
+
+  it("are killed when a command leaves them behind", async () => {
+    const script = "sleep 1000 >/dev/null 2>&1 & sleep 1000 & echo $! > $0";
+    const input = { command: "sh", args: ["-c", script, join(folder, "left")] };
+    await commandExecutor({ allow: ["sh"] })(input, context());
+    await ends(await pidOf("left"));
   });
 
   it("are killed when the process of their execution exits", async () => {

@@ -42,7 +42,9 @@ export type ChildEvent =
   | { readonly kind: "unloadable"; readonly message: string }
   | { readonly kind: "log"; readonly text: string }
   | { readonly kind: "progress"; readonly value: unknown }
-  /** `result` is JSON text. */
-  | { readonly kind: "completed"; readonly result: string }
-  /** `spoiled`: code of it may still be running, so the process is not reused. */
+  /**
+   * `result` is JSON text. `spoiled`: code or programs of the execution may still be running, so the process is not
+   * reused.
+   */
+  | { readonly kind: "completed"; readonly result: string; readonly spoiled: boolean }
   | { readonly kind: "failed"; readonly failure: TaskFailure; readonly spoiled: boolean };
