@@ -124,6 +124,7 @@ describe("code that never returns", () => {
       await never();
     });
     expect(failed(await InProcessRun.whole(written))).toEqual([
+      "users.unanswered.rate <= 50%: 100 %, 4 of 4",
       "iterations.unresolved.rate <= 1%: 100 %, 4 of 4",
     ]);
   });
@@ -131,6 +132,7 @@ describe("code that never returns", () => {
   it("fails the run of a workflow", async () => {
     const written = workflow("w", load).step("s", http.get(url)).action("a", never);
     expect(failed(await InProcessRun.whole(written))).toEqual([
+      "users.unanswered.rate <= 50%: 100 %, 4 of 4",
       "iterations.unresolved.rate <= 1%: 100 %, 4 of 4",
     ]);
   });

@@ -190,23 +190,23 @@ function unansweredGates({ steps, unanswered }: WorkflowData, base: Base): Thres
   const over = Math.max(iterations, iterationsOver);
   return [
     ...shareGate("unanswered.rate", calls, requests, most, base),
-    ...stuckGate(calls, users, Math.max(most, STUCK_SHARE_MAX), base),
+    ...stuckGate(calls + iterations, users, Math.max(most, STUCK_SHARE_MAX), base),
     ...shareGate("iterations.unresolved.rate", iterations, over, most, base),
   ];
 }
 
 /**
- * Only when it is broken: most users of a closed model wait for an answer when the run ends. Each has one call, a
- * tiny share of all calls when the target was fast before.
+ * Only when it is broken: most users of a closed model wait for an answer, or for code or a set-up that never finishes,
+ * when the run ends. Each has one call or iteration, a tiny share of all when the target was fast before.
  */
 function stuckGate(
-  calls: number,
+  waiting: number,
   users: number | null,
   most: number,
   base: Base,
 ): ThresholdOutcome[] {
-  if (users === null || calls <= most * users) return [];
-  return shareGate("users.unanswered.rate", Math.min(calls, users), users, most, base);
+  if (users === null || waiting <= most * users) return [];
+  return shareGate("users.unanswered.rate", Math.min(waiting, users), users, most, base);
 }
 
 /** Empty where there is nothing to report. */

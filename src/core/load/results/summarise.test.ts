@@ -173,6 +173,11 @@ describe("undeclared gates", () => {
     expect(stuck(2, 4)).toEqual(["true 0.2 %, 2 of 1,002"]);
     expect(stuck(4, null)).toEqual(["true 0.4 %, 4 of 1,004"]);
     expect(stuck(4, 4, 1)).toEqual(["true 0.4 %, 4 of 1,004"]);
+    const unanswered = { calls: 0, iterations: 3, iterationsOver: 1_000, shareMax: null, users: 4 };
+    expect(short(implicitGates({ ...workflow(1_000, 0), unanswered }, [])).slice(1)).toEqual([
+      "false 75 %, 3 of 4",
+      "true 0.3 %, 3 of 1,000",
+    ]);
   });
 
   it("yield only for the checks, kinds of errors and arrivals that a threshold covers", () => {
