@@ -10,8 +10,7 @@
  * - no bare TODO, no leftover `.only`, no machine paths, no download addresses in the lockfile;
  * - comments and test names in plain English (`language.ts`).
  *
- * Exceptions stand in `exceptions` below, each with its reason. `--figures` prints counts instead;
- * `--language PATH` checks the English of a folder that is not reworded yet.
+ * Exceptions stand in `exceptions` below, each with its reason. `--figures` prints counts instead.
  */
 
 import { execFileSync } from "node:child_process";
@@ -29,7 +28,7 @@ import {
   unusedDependencies,
   unusedEdges,
 } from "./graph-checks.ts";
-import { isReworded, languageProblems } from "./language.ts";
+import { languageProblems } from "./language.ts";
 import { readModules } from "./modules.ts";
 import { checkRequirements } from "./requirements.ts";
 import { isPlanned, roomOf } from "./room-of.ts";
@@ -42,15 +41,13 @@ import {
   textProblems,
 } from "./text-checks.ts";
 
-const languageAt = process.argv.indexOf("--language");
-const languageOf = languageAt < 0 ? undefined : (process.argv[languageAt + 1] ?? "");
-
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /** File → rule → reason. A rule without a reason is not an exception but a leak. */
 const exceptions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "bench/http/peers/k6.js": { "dead-export": "read by k6" },
   "src/runner/testing/bundle.ts": { "dead-export": "loaded by address, as a bundle is" },
+  "tools/language.ts": { language: "it names the words it looks for" },
   "tools/text-checks.ts": { todo: "it names the words it looks for" },
   "tools/tidy.ts": { todo: "it names the words it looks for" },
   "tools/tidy.test.ts": {
@@ -99,11 +96,8 @@ function check(): Problem[] {
     if (!/\.tsx?$/.test(file)) continue;
     problems.push(...purityProblems(file, lines), ...ownerlessWork(file, lines));
     problems.push(...functionProblems(file, lines));
-    if (isReworded(file) || languageOf !== undefined)
-      problems.push(...languageProblems(file, lines));
+    problems.push(...languageProblems(file, lines));
   }
-  if (languageOf !== undefined)
-    return problems.filter(({ file, rule }) => rule === "language" && file.startsWith(languageOf));
   return problems.filter(({ file, rule }) => exceptions[file]?.[rule] === undefined);
 }
 

@@ -2,8 +2,8 @@
  * A load test as a task, on this node or on a cluster. Reports metrics while it runs; attaches summary and report to
  * the task.
  *
- * It runs what was sent with the task, or a URL. The operator decides about files on the node's disk: those of one
- * folder, or none.
+ * Runs the file sent with the task, or a URL. Files on the node's disk run only from the folder that the operator
+ * names.
  */
 
 import { existsSync, mkdirSync, realpathSync, statSync, writeFileSync } from "node:fs";

@@ -3,7 +3,7 @@
  *
  *     ask ──► held (leased, waiting for a slot) ──► running ──► report ──► gone
  *
- * It survives leader changes: an unresponsive leader is looked up again and gets the report later; executions continue
+ * Survives leader changes: an unresponsive leader is looked up again and gets the report later; executions continue
  * meanwhile. A rejected lease stops its execution, and nothing of it is reported. (TQ-30..35)
  */
 

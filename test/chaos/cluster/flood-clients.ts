@@ -1,6 +1,6 @@
 /**
  * A process of many clients that submit to one gate without a pause, ask after what was accepted, and cancel it.
- * Its last line is a `FloodTally`; nothing of it is judged here.
+ * The last line of output is a `FloodTally`; another process judges it.
  *
  *     tsx flood-clients.ts '{"clients":500,"gate":"…","addresses":[…],"secret":"…","ms":60000}'
  */

@@ -4,8 +4,8 @@
  *     begin ─▶ adopt ─▶ open (cores of workers) ─▶ start ─▶ steps of its executions, losses, controls … ─▶ end
  *
  * Decisions are kept in order: a new leader replays them without sending anything and reaches the state of the old one.
- * Its first entry is `adopt`: entries before it belong to its predecessors, entries after it to itself. A placement is
- * made when it is folded in: its token is the view of its entry x 2^20 + the placements of the job so far.
+ * A leader starts with `adopt`: entries before it belong to its predecessors, entries after it to itself. A placement
+ * is made when it is folded in: its token is the view of its entry x 2^20 + the placements of the job so far.
  */
 
 import { assert } from "../../base/assert.ts";

@@ -1,6 +1,6 @@
 /**
  * The idempotency key `{client id}:{sequence}:{nonce}`: one text per logical request, the same for all of its retries.
- * It is parsed from the right, because client ids may contain colons (`host1.dc1:12345`). A key has exactly one
+ * Parsed from the right, because client ids may contain colons (`host1.dc1:12345`). A key has exactly one
  * spelling (no leading zeros, lower-case hex), so that equal keys are equal bytes. (IDEM-1, IDEM-2)
  *
  * The shard of a key comes from SHA-256, so that every process and version agrees; the fingerprint distinguishes a
